@@ -1,0 +1,219 @@
+"""Plain data that rules hand to codemods, reports and patches.
+
+A rule and a codemod never meet anywhere else: the rule says *where* and *what* with the
+dataclasses of this module, the codemod carries it out (DESIGN, section 4).
+
+All offsets count characters of the decoded text, from 0, end exclusive. Lines and columns
+count from 1, as compilers and editors print them.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A half-open range of characters of the decoded source."""
+
+    start: int
+    end: int
+
+    def contains(self, other: Span) -> bool:
+        """Whether ``other`` lies completely inside this span (equal spans do)."""
+        return self.start <= other.start and other.end <= self.end
+
+    def overlaps(self, other: Span) -> bool:
+        """Whether the two spans share at least one character."""
+        return self.start < other.end and other.start < self.end
+
+
+class Applicability(enum.Enum):
+    """When a fix is applied, with the words ruff uses.
+
+    ``SAFE``: the program means on the target what it meant before; applied by default.
+    ``UNSAFE``: the meaning may change; applied with ``--unsafe-fixes`` only.
+    """
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+class Severity(enum.Enum):
+    """How much a finding matters once its fix, if any, has been applied.
+
+    ``ERROR``: the migrated program would fail when imported or started.
+    ``WARNING``: a place that a human must look at.
+    ``INFO``: worth knowing; never counted as left for a human.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+# --- edits: one dataclass per codemod ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Give a name another spelling (``codemods/rename.py``).
+
+    ``span`` is either one identifier inside an attribute chain (``cuda`` in
+    ``torch.cuda.Stream``; ``new`` is then one identifier) or a whole name or attribute
+    chain (``new`` is then a dotted name).
+    """
+
+    span: Span
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Change how the text of a string literal begins (``codemods/strings.py``).
+
+    ``span`` is a string expression: plain, f-string or implicitly concatenated. Its first
+    non-empty piece of text starts with ``old``, which becomes ``new``; quotes, prefix and
+    the rest stay. With ``expression``, ``new`` is a Python expression: a literal that is
+    nothing but ``old`` becomes that expression, any other becomes an f-string that
+    interpolates it.
+    """
+
+    span: Span
+    old: str
+    new: str
+    expression: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Put another expression in place of one (``codemods/expression.py``).
+
+    ``template`` is Python source in which the names ``__0__``, ``__1__``, ... stand for the
+    sub-expressions at ``holes``; these keep their own text, comments and nested edits. A
+    hole in argument position takes the whole argument with its keyword or star. A hole may be
+    ``span`` itself: the template then wraps the expression, whatever other edits make of it.
+    """
+
+    span: Span
+    template: str
+    holes: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Change the argument list of a call and leave its layout alone (``codemods/arguments.py``).
+
+    ``span`` is the call. ``first`` is put before the first argument; ``last`` are put after
+    the last one. ``names`` pairs positions in the original list with the keyword that the
+    positional argument there gets; ``values`` pairs positions with a new value expression;
+    ``drop`` lists positions to remove.
+    """
+
+    span: Span
+    first: str | None = None
+    last: tuple[str, ...] = ()
+    names: tuple[tuple[int, str], ...] = ()
+    values: tuple[tuple[int, str], ...] = ()
+    drop: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Change an import statement (``codemods/imports.py``).
+
+    ``span`` is the statement. ``remove`` lists aliases to drop, written as in the statement
+    (``"torch_npu"``, ``"torch.cuda"``, ``"autocast"``). ``move`` gives aliases a new home:
+    ``(alias, new module or None for a plain import, new name)``; the local name stays bound,
+    with ``as`` where it would change, except for the aliases in ``free``, whose uses are renamed
+    too. ``add`` are complete import statements put on lines of their own directly before the
+    statement; they may end in a comment.
+    An import left with no alias is removed; a suite left empty gets ``pass``.
+    """
+
+    span: Span
+    remove: tuple[str, ...] = ()
+    move: tuple[tuple[str, str | None, str], ...] = ()
+    add: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Replace or remove one whole simple statement (``codemods/statement.py``).
+
+    ``new`` is the new statement's source, lines joined by ``\\n`` and indented relative to
+    the statement; the names ``__0__``, ... stand for the expressions at ``holes``. ``None``
+    removes the statement; a suite left empty gets ``pass``.
+    """
+
+    span: Span
+    new: str | None
+    holes: tuple[Span, ...] = ()
+
+
+Edit = Rename | Text | Expression | Arguments | Import | Statement
+
+
+# --- findings ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """The edits that belong together: all of them are made, or none.
+
+    ``title`` says what the fix does, in the imperative, for reports.
+    """
+
+    title: str
+    edits: tuple[Edit, ...]
+    applicability: Applicability = Applicability.SAFE
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One place in a source file that a rule reports.
+
+    ``message`` is short enough for an inline comment; ``detail`` says more in reports.
+    ``note`` asks for that comment when the place is left for a human; findings about a whole
+    contract (a user-defined method, a third-party runtime) are reported only.
+    """
+
+    code: str
+    message: str
+    span: Span
+    line: int
+    column: int
+    end_line: int
+    severity: Severity = Severity.WARNING
+    fix: Fix | None = None
+    note: bool = False
+    detail: str = ""
+
+
+class Outcome(enum.Enum):
+    """What became of one file."""
+
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One file after the pipeline.
+
+    ``before`` and ``after`` are the decoded texts (equal unless ``CHANGED``); ``fixed`` are
+    the findings whose fix was applied, with positions in ``before``; ``left`` are those that
+    remain, with positions in ``after``. ``reason`` says why a file was skipped.
+    """
+
+    path: str
+    outcome: Outcome
+    before: str = ""
+    after: str = ""
+    fixed: tuple[Finding, ...] = ()
+    left: tuple[Finding, ...] = ()
+    reason: Finding | None = None
+    changed_spans: tuple[tuple[Span, str], ...] = field(default=())
