@@ -1,0 +1,7 @@
+"""``python -m flmigrate``."""
+
+from __future__ import annotations
+
+from flmigrate.cli import main
+
+main()

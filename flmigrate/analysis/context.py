@@ -1,0 +1,209 @@
+"""Everything the rules may know about one file."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from flmigrate.analysis import places
+from flmigrate.analysis.bindings import Scope
+from flmigrate.analysis.flow import Flow
+from flmigrate.analysis.kinds import Asker, Kind, backend_kind, device_kind
+from flmigrate.analysis.names import Names
+from flmigrate.analysis.scopes import Scopes
+from flmigrate.analysis.source import Source
+from flmigrate.analysis.vocabulary import Vocabulary
+from flmigrate.findings import Finding, Fix, Severity, Span
+from flmigrate.tables import Api
+
+
+def _nobody_knows(kind: str, path: str, parameter: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reference:
+    """A name or attribute chain that stands for something a table knows.
+
+    ``node`` is the part of the chain that the entry covers, ``path`` the dotted name it
+    stands for, ``written`` how the source spells it. ``certain`` says that it can stand for
+    nothing else. ``entry`` is ``None`` for a name in a vendor namespace that no table knows.
+    """
+
+    node: ast.expr
+    path: str
+    written: str
+    entry: Api | None
+    certain: bool
+
+
+@dataclass
+class Context:
+    """One file as the rules see it: source, names, flows of values, and the vocabulary."""
+
+    source: Source
+    vocabulary: Vocabulary
+    module_name: str = ""
+    is_package: bool = False
+    ask: Asker = _nobody_knows
+    canonical_vendor: str = ""
+    protected: list[Span] = field(default_factory=list)
+    _referring: dict[tuple[Scope, str], bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        package = self.module_name
+        if package and not self.is_package:
+            package = package.rpartition(".")[0]
+        self.scopes = Scopes(self.source, package)
+        self.names = Names(self.scopes)
+        if not self.canonical_vendor:
+            words = self.source.text.encode("utf-8", "surrogatepass")
+            self.canonical_vendor = self.vocabulary.canonical_vendor([words])
+
+    @cached_property
+    def devices(self) -> Flow:
+        """Follows device strings."""
+        return self._flow(device_kind(self.vocabulary.all_device_types))
+
+    @cached_property
+    def backends(self) -> Flow:
+        """Follows process-group backends."""
+        return self._flow(backend_kind(self.vocabulary.all_backends))
+
+    def _flow(self, kind: Kind) -> Flow:
+        return Flow(self.names, kind, self.vocabulary.canonical, self.ask, self.module_name)
+
+    @cached_property
+    def canonical_types(self) -> frozenset[str]:
+        """Device types of the vendor whose code stands for all served ones."""
+        return frozenset(self.vocabulary.vendors[self.canonical_vendor].device_types)
+
+    @cached_property
+    def other_types(self) -> frozenset[str]:
+        """Device types of the other served vendors."""
+        return self.vocabulary.device_types - self.canonical_types
+
+    def vendor_of(self, path: str) -> str | None:
+        """The served vendor whose namespace a dotted name lies in."""
+        for vendor in self.vocabulary.served:
+            if any(path.startswith(f"{namespace}.") for namespace in vendor.namespaces):
+                return vendor.name
+        return None
+
+    @cached_property
+    def imported(self) -> frozenset[str]:
+        """The top-level packages that the file imports anywhere."""
+        found: set[str] = set()
+        for node in self.scopes.nodes[ast.Import]:
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        for node in self.scopes.nodes[ast.ImportFrom]:
+            if not node.level and node.module:
+                found.add(node.module.partition(".")[0])
+        return frozenset(found)
+
+    @cached_property
+    def is_foreign(self) -> bool:
+        """Whether the file is written for another framework and never for PyTorch."""
+        torch = {"torch", *self.vocabulary.plugins}
+        return bool(self.imported & places.FRAMEWORKS) and not self.imported & torch
+
+    @cached_property
+    def references(self) -> list[Reference]:
+        """Every topmost chain that stands for a name in the tables, in source order."""
+        found = []
+        parents = self.scopes.parents
+        for kind in (ast.Attribute, ast.Name):
+            for node in self.scopes.nodes[kind]:
+                parent = parents.get(node)
+                if isinstance(parent, ast.Attribute):
+                    continue
+                reference = self._reference(node)
+                if reference is not None:
+                    found.append(reference)
+        found.sort(key=lambda reference: self.source.start(reference.node))
+        return found
+
+    @cached_property
+    def reference_at(self) -> dict[ast.AST, Reference]:
+        """The references by the node that the entry covers."""
+        return {reference.node: reference for reference in self.references}
+
+    def _reference(self, node: ast.expr) -> Reference | None:
+        root: ast.expr = node
+        depth = 0
+        while isinstance(root, ast.Attribute):
+            root = root.value
+            depth += 1
+        if isinstance(root, ast.Name):
+            if not isinstance(root.ctx, ast.Load) or not self._may_refer(root):
+                return None
+        elif not isinstance(root, ast.Call) or depth == 0:
+            return None
+        origins = self.names.resolve(node)
+        if not origins.paths:
+            return None
+        found = [(path, self.vocabulary.meaning(path)) for path in sorted(origins.paths)]
+        known = [(path, meaning) for path, meaning in found if meaning is not None]
+        if not known:
+            return None
+        full, (entry, covered) = known[0]
+        same = len(known) == len(found) and len({id(entry) for _, (entry, _) in known}) == 1
+        surplus = full[len(covered) :].count(".") if entry is not None else 0
+        if surplus > depth:
+            return None  # the surplus lies inside an alias: ``w = torch.cuda.Stream.wait_event``
+        for _ in range(surplus):
+            assert isinstance(node, ast.Attribute)
+            node = node.value
+        return Reference(node, covered, self.source.segment(node), entry, origins.certain and same)
+
+    def _may_refer(self, root: ast.Name) -> bool:
+        """Whether a name may stand for anything that the tables know; asked for every name."""
+        owner = self.scopes.binder(root)
+        if owner is None:
+            return bool(self.scopes.stars)
+        key = (owner, root.id)
+        found = self._referring.get(key)
+        if found is None:
+            paths = self.names.binding_origins(owner, root.id).paths
+            found = any(path.partition(".")[0] in self._roots for path in paths)
+            # ``self.torch``: an instance may keep a module.
+            found = found or self.names.is_self(root)
+            self._referring[key] = found
+        return found
+
+    @cached_property
+    def _roots(self) -> frozenset[str]:
+        names = (*self.vocabulary.target.api, *self.vocabulary.namespaces)
+        return frozenset(name.partition(".")[0] for name in names)
+
+    # --- making findings -------------------------------------------------------------------
+
+    def finding(
+        self,
+        code: str,
+        message: str,
+        node: ast.AST | Span,
+        *,
+        severity: Severity = Severity.WARNING,
+        fix: Fix | None = None,
+        note: bool = False,
+        detail: str = "",
+    ) -> Finding:
+        """A finding at ``node``."""
+        span = node if isinstance(node, Span) else self.source.span(node)
+        line, column = self.source.position(span.start)
+        end_line, _ = self.source.position(max(span.start, span.end - 1))
+        return Finding(code, message, span, line, column, end_line, severity, fix, note, detail)
+
+    def statement(self, node: ast.AST) -> ast.stmt | None:
+        """The innermost statement that ``node`` is part of."""
+        current: ast.AST | None = node
+        while current is not None and not isinstance(current, ast.stmt):
+            current = self.scopes.parents.get(current)
+        return current
+
+    def is_called(self, node: ast.AST) -> ast.Call | None:
+        """The call whose function ``node`` is, or ``None``."""
+        parent = self.scopes.parents.get(node)
+        return parent if isinstance(parent, ast.Call) and parent.func is node else None

@@ -1,0 +1,304 @@
+"""One file through the pipeline: analyse, apply fixes, look again, note, guard.
+
+The engine is pure: text in, ``Result`` out. It reads and writes no file; ``runner.py`` does
+that for many.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from flmigrate.analysis.context import Context
+from flmigrate.analysis.names import Names
+from flmigrate.analysis.project import Fact, Project
+from flmigrate.analysis.source import Source
+from flmigrate.analysis.vocabulary import Vocabulary
+from flmigrate.findings import (
+    Applicability,
+    Edit,
+    Expression,
+    Finding,
+    Fix,
+    Outcome,
+    Result,
+    Severity,
+    Span,
+    Statement,
+)
+from flmigrate.notes import Note, insert_notes
+from flmigrate.rules import RULES, check, target_import
+from flmigrate.suppressions import read_suppressions
+
+_ROUNDS = 10
+
+
+def _always(code: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run does, apart from which files it looks at.
+
+    ``enabled`` says for a code whether it is selected; ``import_in`` is ``entry-points``,
+    ``every-file``, ``none`` or empty for the target's own default.
+    """
+
+    vocabulary: Vocabulary
+    unsafe_fixes: bool = False
+    notes: bool = True
+    import_in: str = ""
+    canonical_vendor: str = ""
+    enabled: Callable[[str], bool] = _always
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One file to look at: its text and its place in the project."""
+
+    path: str
+    text: str
+    module: str = ""
+    is_package: bool = False
+    package_uses_target: bool = False
+
+
+@dataclass(slots=True)
+class Analysed:
+    """A result, and what only other files can tell about the file's undecided literals."""
+
+    result: Result
+    pending: frozenset[Fact] = frozenset()
+
+
+class GuardError(Exception):
+    """The guard refused a rewrite; the file stays as it was."""
+
+
+@dataclass(slots=True)
+class _State:
+    text: str
+    fixed: list[Finding] = field(default_factory=list)
+    refused: set[tuple[str, str]] = field(default_factory=set)
+    pending: set[Fact] = field(default_factory=set)
+
+
+def rewrite_unit(unit: Unit, settings: Settings, project: Project | None = None) -> Analysed:
+    """Take one file through the pipeline.
+
+    Nothing is raised for a file that cannot be handled: its result is ``SKIPPED`` and says
+    why.
+    """
+    state = _State(unit.text)
+    try:
+        left = _run(unit, settings, project, state)
+    except SyntaxError as error:
+        return Analysed(_skipped(unit, "FL902", _syntax_message(error), error.lineno or 1))
+    except (RecursionError, MemoryError):
+        message = "too deeply nested for Python's own parser"
+        return Analysed(_skipped(unit, "FL902", message))
+    except GuardError as error:
+        return Analysed(_skipped(unit, "FL904", str(error)))
+    changed = state.text != unit.text
+    result = Result(
+        unit.path,
+        Outcome.CHANGED if changed else Outcome.UNCHANGED,
+        unit.text,
+        state.text,
+        tuple(state.fixed),
+        tuple(left),
+    )
+    return Analysed(result, frozenset(state.pending))
+
+
+def _run(unit: Unit, settings: Settings, project: Project | None, state: _State) -> list[Finding]:
+    before: Names | None = None
+    if not settings.canonical_vendor:
+        data = unit.text.encode("utf-8", "surrogatepass")
+        vendor = settings.vocabulary.canonical_vendor([data])
+        settings = replace(settings, canonical_vendor=vendor)
+    for _ in range(_ROUNDS):
+        context = _context(unit, settings, project, state.text)
+        if before is None:
+            before = context.names
+        findings = _findings(unit, settings, context, state)
+        state.pending |= context.devices.pending | context.backends.pending
+        chosen = _choose(findings, settings, state)
+        if not chosen:
+            if state.fixed:
+                _guard_names(before, context)
+            return _finish(settings, context, findings, state)
+        _apply(context, chosen, state)
+    raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
+
+
+def _context(unit: Unit, settings: Settings, project: Project | None, text: str) -> Context:
+    context = Context(
+        Source(text, unit.path),
+        settings.vocabulary,
+        unit.module,
+        unit.is_package,
+        canonical_vendor=settings.canonical_vendor,
+    )
+    if project is not None:
+        context.ask = project.asker(unit.module)
+    return context
+
+
+def _findings(unit: Unit, settings: Settings, context: Context, state: _State) -> list[Finding]:
+    suppressions = read_suppressions(context)
+    context.protected.extend(suppressions.kept)
+    for line in suppressions.ignored:
+        start = context.source.starts[line - 1]
+        context.protected.append(Span(start, start + len(context.source.line_text(line))))
+    ignored = len(context.protected)
+    findings = check(context)
+    del context.protected[ignored:]
+    where = settings.import_in or settings.vocabulary.target.import_where
+    uses = bool(state.fixed) or unit.package_uses_target or _uses_target(context)
+    findings += target_import.check(context, where, uses_target=uses)
+    return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
+
+
+def _uses_target(context: Context) -> bool:
+    target = context.vocabulary.target
+    word = target.device_type or target.namespace
+    return word in context.source.text
+
+
+def _choose(
+    findings: Sequence[Finding], settings: Settings, state: _State
+) -> list[tuple[Finding, Fix]]:
+    """The fixes of this round: applicable, and compatible with each other.
+
+    Where two overlap the enclosing one wins; the inner place is found again next time.
+    """
+    candidates = []
+    for finding in findings:
+        fix = finding.fix
+        if fix is None or not fix.edits:
+            continue
+        if fix.applicability is Applicability.UNSAFE and not settings.unsafe_fixes:
+            continue
+        if (finding.code, fix.title + str(finding.line)) in state.refused:
+            continue
+        candidates.append((finding, fix))
+    candidates.sort(key=lambda pair: _extent(pair[1]))
+    chosen: list[tuple[Finding, Fix]] = []
+    taken: list[Edit] = []
+    for finding, fix in candidates:
+        near = [edit for edit in taken if any(edit.span.overlaps(e.span) for e in fix.edits)]
+        if all(_compatible(edit, other) for edit in fix.edits for other in near):
+            chosen.append((finding, fix))
+            taken.extend(fix.edits)
+    return chosen
+
+
+def _extent(fix: Fix) -> tuple[int, int]:
+    start = min(edit.span.start for edit in fix.edits)
+    end = max(edit.span.end for edit in fix.edits)
+    return start, -end
+
+
+def _compatible(one: Edit, other: Edit) -> bool:
+    if not one.span.overlaps(other.span):
+        return True
+    outer, inner = (one, other) if one.span.contains(other.span) else (other, one)
+    if not outer.span.contains(inner.span):
+        return False
+    if outer.span == inner.span:
+        return False
+    match outer:
+        case Expression() | Statement():
+            return any(hole.contains(inner.span) for hole in outer.holes)
+        case _:
+            # Arguments and a renamed call nest freely; imports and strings hold nothing.
+            return type(outer).__name__ == "Arguments"
+
+
+def _apply(context: Context, chosen: list[tuple[Finding, Fix]], state: _State) -> None:
+    from flmigrate.codemods.errors import EditError
+    from flmigrate.codemods.islands import apply_edits
+
+    pending = list(chosen)
+    while pending:
+        edits = [edit for _, fix in pending for edit in fix.edits]
+        try:
+            applied = apply_edits(context.source.text, context.source.tree, edits)
+        except EditError as error:
+            culprits = [p for p in pending if any(e.span.overlaps(error.span) for e in p[1].edits)]
+            for finding, fix in culprits or pending:
+                state.refused.add((finding.code, fix.title + str(finding.line)))
+            pending = [p for p in pending if p not in culprits] if culprits else []
+            continue
+        state.fixed += [finding for finding, _ in pending]
+        state.text = applied.text
+        return
+
+
+def _finish(
+    settings: Settings, context: Context, findings: list[Finding], state: _State
+) -> list[Finding]:
+    """Insert notes, check the outcome, and give the remaining findings their final places."""
+    left = [_as_left(finding, settings, state) for finding in findings]
+    if not settings.notes:
+        return left
+    notes = [Note(f.span.start, f.code, f.message) for f in left if f.note]
+    text, growth = insert_notes(
+        context, notes, lambda code: code in RULES and settings.enabled(code)
+    )
+    if text == state.text:
+        return left
+    try:
+        noted = Source(text)
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise GuardError(f"the text with notes does not parse: {error}") from error
+    if ast.dump(noted.tree) != ast.dump(context.source.tree):
+        raise GuardError("a note would have changed the program")
+    state.text = text
+    return [_shifted(finding, growth, noted) for finding in left]
+
+
+def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:
+    """A finding whose fix was not taken, as the reader should see it."""
+    fix = finding.fix
+    if fix is None:
+        return finding
+    if fix.applicability is Applicability.UNSAFE and not settings.unsafe_fixes:
+        return finding
+    message = f"{finding.message}; this place could not be edited"
+    return replace(finding, code="FL906", message=message, severity=Severity.WARNING, note=False)
+
+
+def _shifted(finding: Finding, growth: Sequence[tuple[int, int]], source: Source) -> Finding:
+    shift = sum(size for at, size in growth if at <= finding.span.start)
+    span = Span(finding.span.start + shift, finding.span.end + shift)
+    line, column = source.position(span.start)
+    end_line = line + finding.end_line - finding.line
+    return replace(finding, span=span, line=line, column=column, end_line=end_line)
+
+
+def _guard_names(before: Names, after: Context) -> None:
+    """Refuse a rewrite that leaves a name without the import that bound it."""
+    for name in before.scopes.module.bindings:
+        if name in after.scopes.module.bindings:
+            continue
+        for node in after.scopes.nodes[ast.Name]:
+            if node.id == name and isinstance(node.ctx, ast.Load):
+                scope = after.scopes.scope_of.get(node)
+                if scope is not None and scope.owner(name) is None:
+                    raise GuardError(f'the rewrite would leave "{name}" without its import')
+
+
+def _skipped(unit: Unit, code: str, message: str, line: int = 1) -> Result:
+    reason = Finding(code, message, Span(0, 0), line, 1, line, Severity.WARNING)
+    return Result(unit.path, Outcome.SKIPPED, unit.text, unit.text, reason=reason)
+
+
+def _syntax_message(error: SyntaxError) -> str:
+    return f"does not parse as Python 3: {error.msg}"
+
+
+__all__ = ["Analysed", "GuardError", "Settings", "Unit", "rewrite_unit"]

@@ -1,0 +1,1 @@
+"""What a run prints and writes for people and for other tools."""

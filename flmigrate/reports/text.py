@@ -1,0 +1,62 @@
+"""Plain text for a terminal: a line per finding, and the summary of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from flmigrate.findings import Finding, Result
+from flmigrate.migration import Migration, for_a_human
+from flmigrate.rules import RULES
+
+# Reasons that are not about one line of the file.
+_WHOLE_FILE = frozenset({"FL903", "FL904", "FL905"})
+
+
+def finding_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
+    """``file:line:column: CODE message`` for what remains in one file.
+
+    Without ``verbose``, only what is left for a human; with it, remarks and the fixes too.
+    """
+    if verbose:
+        for finding in result.fixed:
+            title = finding.fix.title if finding.fix is not None else ""
+            yield f"{_place(result.path, finding)}: {finding.code} [fixed] {one_line(title)}"
+    for finding in result.left:
+        if verbose or for_a_human(finding):
+            text = f"{finding.message}: {finding.detail}" if finding.detail else finding.message
+            yield f"{_place(result.path, finding)}: {finding.code} {one_line(text)}"
+
+
+def _place(path: str, finding: Finding) -> str:
+    return f"{path}:{finding.line}:{finding.column}"
+
+
+def one_line(text: str) -> str:
+    """A message without line breaks."""
+    return " ".join(text.split())
+
+
+def summary_lines(migration: Migration, *, wrote: bool) -> Iterator[str]:
+    """The summary that ends a run; ``wrote`` says whether files were written."""
+    for path, reason in migration.skipped:
+        place = path if reason.code in _WHOLE_FILE else f"{path}:{reason.line}"
+        yield f"{place}: {reason.code} skipped: {one_line(reason.message)}"
+    seen, changed = len(migration.results), len(migration.changed)
+    verb = "changed" if wrote else "would change"
+    parts = [f"{_count(seen, 'file')} seen", f"{changed} {verb}"]
+    parts.append(f"{len(migration.skipped)} skipped")
+    yield ", ".join(parts)
+    if migration.fixed:
+        yield f"  fixes: {_by_code(migration.fixed)}"
+    if migration.left:
+        total = sum(migration.left.values())
+        yield f"  left for a human: {total} ({_by_code(migration.left)})"
+
+
+def _by_code(counts: Counter[str]) -> str:
+    return ", ".join(f"{code} {RULES[code]} {count}" for code, count in sorted(counts.items()))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

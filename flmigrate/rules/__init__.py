@@ -1,0 +1,122 @@
+"""The rules: what each finds, by code, and how they run over one file.
+
+One module per rule family; each has a ``check(context)`` that yields findings. To add a rule,
+write a module, give its code a line in ``RULES`` and add three corpus cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from flmigrate.analysis.context import Context
+from flmigrate.findings import Finding
+from flmigrate.rules import (
+    api,
+    backends,
+    branches,
+    conditions,
+    default_device,
+    environment,
+    libraries,
+    memory_stats,
+    methods,
+    plugins,
+    profiling,
+    slices,
+    strings,
+    tensor_types,
+    unserved,
+    vendor_choices,
+)
+
+RULES: Mapping[str, str] = {
+    "FL101": "vendor-api",
+    "FL102": "vendor-api-differs",
+    "FL103": "no-equivalent",
+    "FL104": "capability-or-version",
+    "FL105": "device-string",
+    "FL106": "device-method",
+    "FL107": "tensor-type",
+    "FL108": "process-group-backend",
+    "FL109": "undecided-device-string",
+    "FL110": "vendor-module-as-value",
+    "FL111": "nvidia-only-condition",
+    "FL112": "vendor-monkeypatch",
+    "FL113": "device-slice",
+    "FL114": "memory-stats-key",
+    "FL115": "data-parallel",
+    "FL116": "visible-devices",
+    "FL117": "command-line-contract",
+    "FL118": "own-device-method",
+    "FL119": "discarded-move",
+    "FL120": "default-device-generator",
+    "FL121": "hard-coded-index",
+    "FL122": "device-compared-with-str",
+    "FL201": "vendor-branch",
+    "FL301": "target-import",
+    "FL302": "vendor-plugin-import",
+    "FL303": "vendor-only-library",
+    "FL304": "vendor-attention",
+    "FL305": "cuda-source",
+    "FL901": "undecodable",
+    "FL902": "does-not-parse",
+    "FL903": "unreadable",
+    "FL904": "guard-refused",
+    "FL905": "uncommitted-changes",
+    "FL906": "not-editable",
+}
+"""Every code and its name; codes are stable."""
+
+# The first two protect spans that no other rule may touch.
+_CHECKS = (
+    conditions,
+    vendor_choices,
+    plugins,
+    api,
+    tensor_types,
+    slices,
+    methods,
+    strings,
+    backends,
+    memory_stats,
+    environment,
+    default_device,
+    libraries,
+    profiling,
+    unserved,
+)
+
+
+def check(context: Context) -> list[Finding]:
+    """All findings of one file, in source order.
+
+    A finding inside a protected span keeps its message only where it reports something that
+    the protecting finding does not: fixes there are never offered.
+    """
+    protected = context.protected
+    found: list[Finding] = []
+    for rule in _CHECKS:
+        for finding in rule.check(context):
+            if rule not in (conditions, vendor_choices):
+                if any(span.contains(finding.span) for span in protected):
+                    continue
+            found.append(finding)
+    found = list(branches.withhold(context, found))
+    found.sort(key=lambda finding: (finding.span, finding.code))
+    return _unique(found)
+
+
+def _unique(findings: list[Finding]) -> list[Finding]:
+    """One finding per code and place; a string inside a rewritten call is reported once."""
+    seen: set[tuple[str, int, int]] = set()
+    kept = []
+    for finding in findings:
+        key = (finding.code, finding.span.start, finding.span.end)
+        if key not in seen:
+            seen.add(key)
+            kept.append(finding)
+    return kept
+
+
+__all__ = ["RULES", "check", "replace"]

@@ -1,0 +1,101 @@
+"""FL301: the import that brings the target, ``import torch_fl``.
+
+It stands in entry points (scripts, ``__main__`` modules, a package's top ``__init__.py``)
+before the first import that brings torch: a vendor's plug-in that torch loads by itself would
+otherwise take the device slot first. Its comment keeps import sorters and unused-import
+linters away.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+
+from flmigrate.analysis.context import Context
+from flmigrate.findings import Finding, Fix, Import
+
+_STANDARD = sys.stdlib_module_names
+
+
+def check(context: Context, where: str, *, uses_target: bool) -> Iterator[Finding]:
+    """The finding that adds the import, where ``where`` wants it and it is missing.
+
+    ``where`` is ``entry-points``, ``every-file`` or ``none``; ``uses_target`` says that the
+    file, or for a package's top module some file of the package, was moved to the target.
+    """
+    statement = context.vocabulary.target.import_statement
+    if statement is None or where == "none" or not uses_target:
+        return
+    if where == "entry-points" and not is_entry_point(context):
+        return
+    if _is_there(context, statement):
+        return
+    anchor = _anchor(context)
+    if anchor is None:
+        return
+    marker = context.vocabulary.target.import_marker
+    line = f"{statement}  {marker}" if marker else statement
+    edit = Import(context.source.span(anchor), add=(line,))
+    yield context.finding(
+        "FL301", f"{statement} is missing", anchor, fix=Fix(f"Add {statement}", (edit,))
+    )
+
+
+def is_entry_point(context: Context) -> bool:
+    """Whether a process may start at this file, or enter its package here."""
+    if context.is_package:
+        return "." not in context.module_name
+    if context.module_name.rpartition(".")[2] == "__main__" or context.source.text.startswith("#!"):
+        return True
+    if "." not in context.module_name and _runs_on_target(context):
+        return True  # not inside a package, and does something when it is run: a script
+    if any(node.level for node in context.scopes.nodes[ast.ImportFrom]):
+        return False  # cannot be run by its path, and its package comes first
+    return any(_is_main_guard(statement) for statement in context.source.tree.body)
+
+
+def _runs_on_target(context: Context) -> bool:
+    target = context.vocabulary.target
+    word = target.device_type or target.namespace
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    return any(
+        word in context.source.segment(statement)
+        for statement in context.source.tree.body
+        if not isinstance(statement, definitions)
+    )
+
+
+def _is_main_guard(statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.If) or not isinstance(statement.test, ast.Compare):
+        return False
+    return isinstance(statement.test.left, ast.Name) and statement.test.left.id == "__name__"
+
+
+def _is_there(context: Context, statement: str) -> bool:
+    wanted = ast.dump(ast.parse(statement).body[0])
+    names = statement.split()[1]
+    for node in context.scopes.nodes[ast.Import]:
+        if statement.startswith("import ") and any(a.name == names for a in node.names):
+            return True
+    return any(
+        ast.dump(node) == wanted
+        for kind in (ast.Import, ast.ImportFrom)
+        for node in context.scopes.nodes[kind]
+    )
+
+
+def _anchor(context: Context) -> ast.stmt | None:
+    """The first module-level statement that may bring torch: an import of anything but the
+    standard library, on its own or inside a ``try`` or ``if``."""
+    for statement in context.source.tree.body:
+        for node in ast.walk(statement) if isinstance(statement, ast.Try | ast.If) else [statement]:
+            if isinstance(node, ast.Import):
+                roots = {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                roots = {(node.module or "").partition(".")[0] if not node.level else "."}
+            else:
+                continue
+            if roots - _STANDARD - {"__future__"}:
+                return statement
+    return None

@@ -1,0 +1,133 @@
+"""FL201: code that tells one vendor from another.
+
+``device.type == "npu"`` beside ``device.type == "cuda"`` is a choice between vendors. On the
+target all of them are one device, and the canonical vendor's code (cuda, unless configured or
+the project has none) is the code that runs there. So only the canonical vendor's name moves;
+the test for another vendor stays as it is, false on the target, and what it guards with it.
+Moving all names would make two arms, keys or cases the same, or switch a work-around for one
+chip on for every chip.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from flmigrate.analysis.context import Context
+from flmigrate.findings import Finding, Severity, Span
+from flmigrate.rules.strings import device_literals
+
+_HELPER = re.compile(r"_*(?:is|has|check|have)_\w+")
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Findings for tests and entries of other vendors; protects their spans."""
+    own = context.vocabulary.target.device_type
+    canonical = context.canonical_types | ({own} if own else set())
+    literals = {node: kind for node, kind, _ in device_literals(context)}
+    others = {n for n, kind in literals.items() if kind in context.other_types}
+    seen: set[ast.AST] = set()
+    for node in sorted(others, key=context.source.start):
+        question = _question(context, node)
+        if question is None:
+            yield from _entry(context, node, literals, canonical, seen)
+        elif question not in seen:
+            seen.add(question)
+            named = {literals[part] for part in ast.walk(question) if part in literals}
+            if not named & canonical:
+                yield from _kept_test(context, question, ", ".join(sorted(named)))
+    yield from _probes(context)
+
+
+def _question(context: Context, node: ast.expr) -> ast.expr | None:
+    """The comparison or ``startswith`` in which a literal names a vendor."""
+    current: ast.AST = node
+    parent = context.scopes.parents.get(current)
+    if isinstance(parent, ast.Tuple | ast.List | ast.Set):
+        current, parent = parent, context.scopes.parents.get(parent)
+    if isinstance(parent, ast.Compare):
+        return parent
+    if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute):
+        if parent.func.attr == "startswith" and current in parent.args:
+            return parent
+    return None
+
+
+def _kept_test(context: Context, test: ast.expr, vendors: str) -> Iterator[Finding]:
+    context.protected.append(context.source.span(test))
+    for span in _guarded(context, test):
+        context.protected.append(span)
+    message = f"a test for {vendors} alone stays, and is false on the target"
+    yield context.finding("FL201", message, test, note=True)
+
+
+def _guarded(context: Context, test: ast.expr) -> Iterator[Span]:
+    """What runs only where ``test`` holds."""
+    current: ast.AST = test
+    parent = context.scopes.parents.get(current)
+    while isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
+        current, parent = parent, context.scopes.parents.get(parent)
+    negated = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq | ast.NotIn)
+    if negated:
+        return
+    if isinstance(parent, ast.If) and parent.test is current:
+        first, last = parent.body[0], parent.body[-1]
+        yield Span(context.source.start(first), context.source.end(last))
+    elif isinstance(parent, ast.IfExp) and parent.test is current:
+        yield context.source.span(parent.body)
+
+
+def _entry(
+    context: Context,
+    node: ast.expr,
+    literals: dict[ast.expr, str],
+    canonical: frozenset[str],
+    seen: set[ast.AST],
+) -> Iterator[Finding]:
+    """A member, key or case beside the canonical vendor's own."""
+    display = context.scopes.parents.get(node)
+    beside: list[ast.expr] = []
+    if isinstance(display, ast.Tuple | ast.List | ast.Set):
+        beside = display.elts
+    elif isinstance(display, ast.Dict) and node in display.keys:
+        beside = [key for key in display.keys if key is not None]
+    elif isinstance(display, ast.MatchValue):
+        match = context.names.enclosing(display, ast.Match)
+        display = match
+        beside = [part for part in ast.walk(match) if part in literals] if match else []
+    if not any(literals.get(other) in canonical for other in beside):
+        return
+    context.protected.append(context.source.span(node))
+    if display is not None and display not in seen:
+        seen.add(display)
+        message = f'"{literals[node]}" stays beside the entry that moves; the target needs one'
+        yield context.finding("FL201", message, node, severity=Severity.INFO)
+
+
+def _probes(context: Context) -> Iterator[Finding]:
+    """``if torch.npu.is_available()`` where cuda is the canonical vendor."""
+    for reference in context.references:
+        if not reference.path.endswith((".is_available", ".device_count")):
+            continue
+        vendor = context.vendor_of(reference.path)
+        if vendor is None or vendor == context.canonical_vendor:
+            continue
+        call = context.is_called(reference.node)
+        if call is None or not _decides(context, call) or _in_helper(context, call):
+            continue
+        yield from _kept_test(context, call, vendor)
+
+
+def _decides(context: Context, call: ast.expr) -> bool:
+    """Whether a probe is (a part of) the test of an ``if`` or of a conditional expression."""
+    current: ast.AST = call
+    parent = context.scopes.parents.get(current)
+    while isinstance(parent, ast.BoolOp | ast.UnaryOp | ast.Compare):
+        current, parent = parent, context.scopes.parents.get(parent)
+    return isinstance(parent, ast.If | ast.IfExp) and parent.test is current
+
+
+def _in_helper(context: Context, node: ast.AST) -> bool:
+    function = context.names.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
+    return isinstance(function, ast.FunctionDef) and bool(_HELPER.fullmatch(function.name))
