@@ -150,7 +150,9 @@ def _context(unit: Unit, settings: Settings, project: Project | None, text: str)
 def _findings(unit: Unit, settings: Settings, context: Context, state: _State) -> list[Finding]:
     suppressions = read_suppressions(context)
     context.protected.extend(suppressions.kept)
-    for line in suppressions.ignored:
+    for line, codes in suppressions.ignored.items():
+        if codes:
+            continue  # silences these, not what other rules do on the line
         start = context.source.starts[line - 1]
         context.protected.append(Span(start, start + len(context.source.line_text(line))))
     ignored = len(context.protected)

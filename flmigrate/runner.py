@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from flmigrate.analysis.context import Context
-from flmigrate.analysis.project import Fact, Project, module_names
+from flmigrate.analysis.project import Fact, Project, module_names, settled
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary, may_concern, words_of
 from flmigrate.config import Config
@@ -233,7 +233,7 @@ def rewrite_files(
     with _Pool(job, files, jobs if size > _WORTH_A_POOL else 1) as pool:
         first = dict(zip(candidates, pool.run(frozenset(), candidates, advance), strict=True))
         pending = frozenset(fact for analysed in first.values() for fact in analysed.pending)
-        facts = frozenset(pool.testify(pending, list(_witnesses(pending, files))))
+        facts = settled(pending, pool.testify(pending, list(_witnesses(pending, files))))
         again = [work for work, analysed in first.items() if analysed.pending & facts]
         second = zip(again, pool.run(facts, again, _ignore), strict=True)
         first.update(second)

@@ -41,12 +41,27 @@ class Containers:
                     display.elts
                 ):
                     return self._flow.destinations.target(target.elts[position])
+        if isinstance(parent, ast.Return) and self._returned_goes(parent, display, position):
+            return Verdict.YES
         if self.row_goes(display, position) is Verdict.YES:
             return Verdict.YES
         found = self.display_goes(display)
         if found is Verdict.UNKNOWN and self.all_of_kind(display):
             return Verdict.YES
         return found
+
+    def _returned_goes(self, returned: ast.Return, display: ast.expr, position: int) -> bool:
+        """Whether callers unpack a member of a returned tuple into a place of this kind."""
+        function = self.names.enclosing(returned, ast.FunctionDef, ast.AsyncFunctionDef)
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            return False
+        for call in self._slots.calls_of(function):
+            assign = self.scopes.parents.get(call)
+            for target in assign.targets if isinstance(assign, ast.Assign) else ():
+                if isinstance(target, ast.Tuple | ast.List) and position < len(target.elts):
+                    if self._flow.destinations.target(target.elts[position]) is Verdict.YES:
+                        return True
+        return False
 
     def all_of_kind(self, display: ast.List | ast.Tuple | ast.Set) -> bool:
         """Whether a literal collection lists nothing but known values, two or more of them."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from flmigrate.analysis import places
-from flmigrate.analysis.kinds import Verdict
+from flmigrate.analysis.kinds import METHODS, Verdict
 from flmigrate.analysis.names import LOCAL
 from flmigrate.analysis.options import option_name
 from flmigrate.analysis.slots import Slot
@@ -119,7 +119,7 @@ class Destinations:
             return self._lookup_default(call, position)
         if path in ("builtins.print", "builtins.isinstance", "builtins.hasattr", "builtins.len"):
             return Verdict.NO
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else path.rpartition(".")[2]
+        name = self.names.called_name(call)
         if name in places.LOOKUPS and isinstance(call.func, ast.Attribute):
             if position == 0:
                 return self._flow.containers.contains_keys(call.func.value)
@@ -259,6 +259,10 @@ class Destinations:
             if slot is not None:
                 return self.stored(slot)
         path = self.names.resolve(call.func).only
+        if not path and isinstance(call.func, ast.Attribute):
+            # A method of an object whose class is not known here: what all methods of that
+            # name in the project agree on.
+            path = f"{METHODS}{call.func.attr}"
         return Verdict.YES if self._flow.asked(path, str(which)) else Verdict.UNKNOWN
 
 

@@ -24,6 +24,11 @@ _NUMBER_CALLS = frozenset(
 )
 
 
+_FOLLOWED = 4  # variables followed, one assigned to the next
+# Objects whose ``device`` may be anything the user said.
+_OPTIONS = frozenset("args opt opts options config cfg self params hparams".split())
+
+
 class Index(enum.Enum):
     """What kind of value names a device in an argument."""
 
@@ -35,63 +40,46 @@ class Index(enum.Enum):
 
 def index_of(context: Context, node: ast.expr) -> Index:
     """What ``node`` is, as far as its spelling, annotation and assignments in the file tell."""
+    return _index_of(context, node, frozenset())
+
+
+def _index_of(context: Context, node: ast.expr, seen: frozenset[str]) -> Index:
+    """As ``index_of``; ``seen`` are the variables that are being followed."""
     match node:
         case ast.Constant(value=str()):
             return Index.TEXT
-        case ast.Constant():
+        case ast.Constant() | ast.UnaryOp() | ast.Compare():
             return Index.NUMBER
-        case ast.UnaryOp() | ast.Compare():
-            return Index.NUMBER
-        case ast.BinOp(op=ast.Mod()) if isinstance(node.left, ast.Constant):
+        case ast.BinOp(op=ast.Mod(), left=ast.Constant(value=str())):
             return Index.UNKNOWN
         case ast.BinOp(op=ast.Add()):
-            sides = {index_of(context, node.left), index_of(context, node.right)}
+            sides = {_index_of(context, side, seen) for side in (node.left, node.right)}
             return Index.NUMBER if sides == {Index.NUMBER} else Index.UNKNOWN
         case ast.BinOp():
             return Index.NUMBER
         case ast.IfExp():
-            arms = {index_of(context, node.body), index_of(context, node.orelse)}
+            arms = {_index_of(context, arm, seen) for arm in (node.body, node.orelse)}
             return arms.pop() if len(arms) == 1 else Index.UNKNOWN
         case ast.Call():
             return _called(context, node)
+        case ast.Attribute(attr="device"):
+            is_option = isinstance(node.value, ast.Name) and node.value.id in _OPTIONS
+            return Index.UNKNOWN if is_option else Index.DEVICE
         case ast.Attribute():
-            if node.attr == "device":
-                return (
-                    Index.UNKNOWN
-                    if isinstance(node.value, ast.Name) and _is_options(node.value)
-                    else Index.DEVICE
-                )
-            return Index.NUMBER if _INDEX_NAME.fullmatch(node.attr) else Index.UNKNOWN
+            return _hinted(node.attr)
         case ast.Name():
-            return _named(context, node)
-        case ast.Subscript() if isinstance(node.slice, ast.Constant):
-            name = node.slice.value
-            if isinstance(name, str) and _INDEX_NAME.fullmatch(name.lower()):
-                return Index.NUMBER
-            ids = node.value
-            text = (
-                ids.id
-                if isinstance(ids, ast.Name)
-                else ids.attr
-                if isinstance(ids, ast.Attribute)
-                else ""
-            )
-            return Index.NUMBER if text.endswith(("_ids", "_indices", "gpus")) else Index.UNKNOWN
+            return _named(context, node, seen)
+        case ast.Subscript(slice=ast.Constant(value=str(key))):
+            return _hinted(key)
+        case ast.Subscript(
+            slice=ast.Constant(), value=ast.Name(id=name) | ast.Attribute(attr=name)
+        ):
+            return Index.NUMBER if name.endswith(("_ids", "_indices", "gpus")) else Index.UNKNOWN
     return Index.UNKNOWN
 
 
-def _is_options(node: ast.Name) -> bool:
-    return node.id in (
-        "args",
-        "opt",
-        "opts",
-        "options",
-        "config",
-        "cfg",
-        "self",
-        "params",
-        "hparams",
-    )
+def _hinted(name: str) -> Index:
+    return Index.NUMBER if _INDEX_NAME.fullmatch(name) else Index.UNKNOWN
 
 
 def _called(context: Context, call: ast.Call) -> Index:
@@ -101,10 +89,10 @@ def _called(context: Context, call: ast.Call) -> Index:
     return Index.DEVICE if path == "torch.device" else Index.UNKNOWN
 
 
-def _named(context: Context, node: ast.Name) -> Index:
+def _named(context: Context, node: ast.Name, seen: frozenset[str]) -> Index:
     owner = context.scopes.binder(node)
     if owner is None:
-        return Index.NUMBER if _INDEX_NAME.fullmatch(node.id) else Index.UNKNOWN
+        return _hinted(node.id)
     found = set()
     for binding in owner.bindings[node.id]:
         if binding.annotation is not None:
@@ -112,12 +100,15 @@ def _named(context: Context, node: ast.Name) -> Index:
             known = {"builtins.int": Index.NUMBER, "torch.device": Index.DEVICE}
             found.add(known.get(path, Index.UNKNOWN))
         elif binding.kind == "assign" and binding.value is not None:
-            recursive = isinstance(binding.value, ast.Name)
-            found.add(Index.UNKNOWN if recursive else index_of(context, binding.value))
+            inside = seen | {node.id}
+            if isinstance(binding.value, ast.Name) and binding.value.id in inside:
+                continue  # a circle adds nothing
+            too_far = len(inside) > _FOLLOWED
+            found.add(Index.UNKNOWN if too_far else _index_of(context, binding.value, inside))
         elif binding.kind == "loop" and _is_range(context, binding.value):
             found.add(Index.NUMBER)
-        else:
-            found.add(Index.NUMBER if _INDEX_NAME.fullmatch(node.id) else Index.UNKNOWN)
+        elif binding.kind != "del":
+            found.add(_hinted(node.id))
     return found.pop() if len(found) == 1 else Index.UNKNOWN
 
 

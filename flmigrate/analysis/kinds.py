@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 from flmigrate.analysis import places
 
+METHODS = "*."
+"""Before a method's name: all methods of that name in the project, whatever their class."""
+
 
 class Verdict(enum.Enum):
     """Whether a string is a device (or backend): yes, no, or not to be told from here."""

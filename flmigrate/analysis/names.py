@@ -152,6 +152,13 @@ class Names:
             return Origins(frozenset({name}), certain=True)
         return UNKNOWN
 
+    def called_name(self, call: ast.Call) -> str:
+        """The last part of the name of what a call runs, also where that is not known."""
+        if isinstance(call.func, ast.Attribute):
+            return call.func.attr
+        known = self.resolve(call.func).only.rpartition(".")[2].removeprefix(LOCAL)
+        return known or (call.func.id if isinstance(call.func, ast.Name) else "")
+
     def qualified_name(self, node: ast.AST) -> str:
         """The dotted name of a definition inside its file: ``Class.method``."""
         parts: list[str] = []

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flmigrate.analysis.context import Context
-from flmigrate.analysis.kinds import Verdict
+from flmigrate.analysis.kinds import METHODS, Verdict
 from flmigrate.analysis.names import LOCAL
 from flmigrate.analysis.slots import Definition, Slot
 from flmigrate.analysis.source import Source
@@ -23,6 +23,7 @@ from flmigrate.analysis.vocabulary import Vocabulary
 Fact = tuple[str, str, str]
 """(kind, dotted name of a function or constant, parameter name, position, or "")."""
 
+_NOT = "not "
 _KEPT = 48  # parsed files held at once; bounds memory, not correctness
 _REEXPORTS = 4
 
@@ -60,6 +61,25 @@ class _Place:
     module: str
     name: str
     definition: Definition | None
+
+
+def settled(wanted: Iterable[Fact], told: Iterable[Fact]) -> frozenset[Fact]:
+    """The wanted facts that are told and that nothing told denies."""
+    known = frozenset(told)
+    return frozenset(
+        (kind, path, which)
+        for kind, path, which in wanted
+        if (kind, path, which) in known and (kind, f"{_NOT}{path}", which) not in known
+    )
+
+
+def _takes_no_text(context: Context, function: ast.FunctionDef, name: str) -> bool:
+    """Whether a parameter is annotated with a type that is neither a string nor a device."""
+    for argument in context.scopes.parameters(function):
+        if argument.arg == name:
+            path = context.names.annotation_path(argument.annotation)
+            return path not in ("", "builtins.str", "str", "torch.device", "typing.Any")
+    return False
 
 
 class Project:
@@ -227,7 +247,24 @@ class Project:
                     path = context.names.resolve(chain).only
                     if path.rpartition(".")[2] in names:
                         found.update(self._seen_at(context, chain, self._home_of(path)))
-        return frozenset(found & wanted)
+        methods = [fact for fact in wanted if fact[1].startswith(METHODS)]
+        for fact in methods:
+            found.update(self._by_method(context, fact))
+        return frozenset(found)
+
+    def _by_method(self, context: Context, fact: Fact) -> Iterator[Fact]:
+        """What the methods of a name in one file say about a parameter: for, or against."""
+        kind, path, which = fact
+        flow = context.backends if kind == "backend" else context.devices
+        for node in context.scopes.nodes[ast.FunctionDef]:
+            owner = context.scopes.parents.get(node)
+            if node.name != path.removeprefix(METHODS) or not isinstance(owner, ast.ClassDef):
+                continue
+            slot = flow.slots.parameter(node, int(which) if which.isdigit() else which, False)
+            agrees = slot is not None and flow.keeps_one(slot)
+            if not agrees and slot is not None and _takes_no_text(context, node, slot[1]):
+                continue  # no literal can be meant for this one
+            yield fact if agrees else (kind, f"{_NOT}{path}", which)
 
     def _seen_at(self, context: Context, chain: ast.expr, path: str) -> Iterator[Fact]:
         parent = context.scopes.parents.get(chain)

@@ -253,6 +253,10 @@ class Slots:
     def defines_method(self, receiver: ast.expr, name: str) -> bool:
         """Whether the receiver is an object whose class in this file defines the method."""
         path = self.names.class_of(receiver)
+        if not path:
+            while isinstance(receiver, ast.Call | ast.Attribute | ast.Subscript):
+                receiver = receiver.func if isinstance(receiver, ast.Call) else receiver.value
+            path = self.names.resolve(receiver).only
         if not path.startswith(LOCAL):
             return path.partition(".")[0] in places.FOREIGN
         owner = self._local_class(path)

@@ -89,7 +89,7 @@ class Values:
         for function in self._slots.functions(node):
             if self.is_kept((function, "return")):
                 return True
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else path.rpartition(".")[2]
+        called = self.names.called_name(node)
         if self._flow.hinted(called) and not called.startswith(("set_", "_set_")):
             return not path.startswith("torch.")
         return self._flow.asked(path, "")

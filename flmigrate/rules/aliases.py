@@ -48,7 +48,8 @@ class Aliases:
     def __init__(self, context: Context) -> None:
         self.context = context
         self._by_name: dict[tuple[Scope, str], _Alias] = {}
-        for scope, name, alias in self._imported():
+        self._all = list(self._imported())
+        for scope, name, alias in self._all:
             self._by_name[scope, name] = alias
         for (scope, name), alias in self._by_name.items():
             alias.mode = self._decide(scope, name, alias)
@@ -253,7 +254,7 @@ class Aliases:
     def findings(self) -> Iterator[Finding]:
         """Findings for the import statements, one for each statement that changes."""
         moving: dict[ast.stmt, list[_Alias]] = {}
-        for (scope, name), alias in self._by_name.items():
+        for scope, name, alias in self._all:
             if alias.mode is not Mode.STAY:
                 moving.setdefault(alias.statement, []).append(alias)
             elif alias.entry is not None and alias.entry.status == "none":
