@@ -30,7 +30,7 @@ class Config:
     ``root`` is the folder that ``exclude`` and ``per_file_ignores`` are relative to, and
     ``path`` the file the settings came from, if any. ``target`` is a table's name or the
     absolute path of a user's own. ``canonical_vendor`` is ``None`` unless configured: the
-    vendor is then chosen by what the project has (DESIGN, section 5).
+    vendor is then chosen by what the project has.
     """
 
     root: Path

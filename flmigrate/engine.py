@@ -7,6 +7,7 @@ that for many.
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -114,21 +115,26 @@ def rewrite_unit(unit: Unit, settings: Settings, project: Project | None = None)
 
 
 def _run(unit: Unit, settings: Settings, project: Project | None, state: _State) -> list[Finding]:
-    before: Names | None = None
+    before: Context | None = None
     if not settings.canonical_vendor:
         data = unit.text.encode("utf-8", "surrogatepass")
         vendor = settings.vocabulary.canonical_vendor([data])
         settings = replace(settings, canonical_vendor=vendor)
     for _ in range(_ROUNDS):
-        context = _context(unit, settings, project, state.text)
-        if before is None:
-            before = context.names
+        try:
+            context = _context(unit, settings, project, state.text)
+        except SyntaxError as error:
+            if before is None:
+                raise
+            raise GuardError(f"the new text would not parse: {error.msg}") from error
+        before = before or context
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
         chosen = _choose(findings, settings, state)
         if not chosen:
             if state.fixed:
-                _guard_names(before, context)
+                _guard_names(before.names, context)
+                _guard_compilation(before, context)
             return _finish(settings, context, findings, state)
         _apply(context, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
@@ -292,6 +298,25 @@ def _guard_names(before: Names, after: Context) -> None:
                 scope = after.scopes.scope_of.get(node)
                 if scope is not None and scope.owner(name) is None:
                     raise GuardError(f'the rewrite would leave "{name}" without its import')
+
+
+def _guard_compilation(before: Context, after: Context) -> None:
+    """Refuse a rewrite that parses but is not a program any more (a keyword given twice)."""
+    why = _not_compiled(after)
+    if why is not None and _not_compiled(before) is None:
+        raise GuardError(f"the new text would not compile: {why}")
+
+
+def _not_compiled(context: Context) -> str | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(context.source.tree, context.source.path, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            return getattr(error, "msg", None) or str(error)
+        except (RecursionError, MemoryError):
+            return None  # deeper than the compiler goes, before the rewrite as well as after
+    return None
 
 
 def _skipped(unit: Unit, code: str, message: str, line: int = 1) -> Result:

@@ -1,7 +1,7 @@
 """Plain data that rules hand to codemods, reports and patches.
 
 A rule and a codemod never meet anywhere else: the rule says *where* and *what* with the
-dataclasses of this module, the codemod carries it out (DESIGN, section 4).
+dataclasses of this module, the codemod carries it out.
 
 All offsets count characters of the decoded text, from 0, end exclusive. Lines and columns
 count from 1, as compilers and editors print them.

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from flmigrate.encoding import UndecodableError, decode, encode
 from flmigrate.findings import Outcome, Result, Span
+from flmigrate.git import repository_root
 from flmigrate.line_diffs import Block, blocks_between, blocks_from_edits, split_lines
 
 _CONTEXT = 3  # lines of context around a change, as in git
@@ -99,13 +100,15 @@ def file_diff(result: Result, name: str) -> bytes:
 
 
 def diff_name(path: str) -> str:
-    """The name of a file in a diff to show: from here where it is below, else in full.
+    """The name of a file in a diff to show: from its repository's root, as git writes it.
 
+    Outside of any repository it is the name from here, or the full one where it is not below.
     A link is named as the file it leads to, which is the one that changes.
     """
-    real, here = os.path.realpath(path), os.path.realpath(Path.cwd())
-    below = real.startswith(f"{here.rstrip(os.sep)}{os.sep}")
-    return (os.path.relpath(real, here) if below else real).replace(os.sep, "/").lstrip("/")
+    real = os.path.realpath(path)
+    base = os.path.realpath(repository_root(Path(real)) or Path.cwd())
+    below = real.startswith(f"{base.rstrip(os.sep)}{os.sep}")
+    return (os.path.relpath(real, base) if below else real).replace(os.sep, "/").lstrip("/")
 
 
 def verify(patch_bytes: bytes) -> tuple[FileCounts, ...]:

@@ -99,7 +99,11 @@ class _Worker:
         except Exception as error:  # a defect of ours must not stop the run
             message = f"internal error, please report it: {type(error).__name__}: {error}"
             return Analysed(problem(path, "FL904", message))
-        return Analysed(checked_for_encoding(analysed.result, decoded), analysed.pending)
+        result = checked_for_encoding(analysed.result, decoded)
+        if result.outcome is Outcome.UNCHANGED:
+            # Texts of files that stay are not carried along: there are thousands of them.
+            result = replace(result, before="", after="")
+        return Analysed(result, analysed.pending)
 
     def testimony(self, path: Path, wanted: frozenset[Fact]) -> frozenset[Fact]:
         name = self.project.names.get(path, "")

@@ -161,7 +161,8 @@ class Context:
         """Whether a name may stand for anything that the tables know; asked for every name."""
         owner = self.scopes.binder(root)
         if owner is None:
-            return bool(self.scopes.stars)
+            star = (f"{module}.{root.id}" for module in self.scopes.stars)
+            return any(self.vocabulary.lookup(path) is not None for path in star)
         key = (owner, root.id)
         found = self._referring.get(key)
         if found is None:

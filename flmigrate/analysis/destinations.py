@@ -258,6 +258,10 @@ class Destinations:
             slot = self._slots.parameter(callee, which, by_class)
             if slot is not None:
                 return self.stored(slot)
+            if isinstance(callee, ast.ClassDef):
+                bases = self._slots.outside_bases(callee)
+                if any(self._flow.asked(base, str(which)) for base in bases):
+                    return Verdict.YES
         path = self.names.resolve(call.func).only
         if not path and isinstance(call.func, ast.Attribute):
             # A method of an object whose class is not known here: what all methods of that

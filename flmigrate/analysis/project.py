@@ -163,17 +163,8 @@ class Project:
             slot = flow.slots.parameter(definition, which, by_class=True)
             if slot is not None:
                 return flow.keeps_one(slot)
-        return any(
-            self._ask(own_module, (kind, base, parameter)) for base in self._bases_outside(place)
-        )
-
-    def _bases_outside(self, place: _Place) -> list[str]:
-        """The base classes of a class that other files define."""
-        if not isinstance(place.definition, ast.ClassDef):
-            return []
-        names = place.context.names
-        paths = [names.resolve(base).only for base in place.definition.bases]
-        return [path for path in paths if path and not path.startswith(LOCAL)]
+        bases = flow.slots.outside_bases(owner) if owner is not None else []
+        return any(self._ask(own_module, (kind, base, parameter)) for base in bases)
 
     @staticmethod
     def _attribute(place: _Place) -> Slot | None:

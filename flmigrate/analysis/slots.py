@@ -154,6 +154,12 @@ class Slots:
                 if known is not None:
                     waiting.append(known)
 
+    def outside_bases(self, owner: ast.ClassDef) -> list[str]:
+        """The dotted names of base classes that other files define."""
+        bases = (base for current in self._bases(owner) for base in current.bases)
+        paths = (self.names.resolve(base).only for base in bases)
+        return [path for path in paths if path and not path.startswith(LOCAL)]
+
     def family(self, owner: ast.ClassDef) -> ast.ClassDef:
         """The class of this file that stands for all which share attributes by inheritance."""
         *_, last = self._bases(owner)
@@ -177,7 +183,7 @@ class Slots:
         return None
 
     def definition(self, qualified: str) -> Definition | None:
-        """The class or function of this file with a qualified name."""
+        """The class or function of this file with a qualified name; methods may be inherited."""
         if self._definitions is None:
             nodes = self.scopes.nodes
             self._definitions = {
@@ -185,7 +191,12 @@ class Slots:
                 for kind in (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
                 for node in nodes[kind]
             }
-        return self._definitions.get(qualified)
+        found = self._definitions.get(qualified)
+        if found is None and "." in qualified:
+            outer, _, name = qualified.rpartition(".")
+            owner = self._definitions.get(outer)
+            found = self.method_of(owner, name) if isinstance(owner, ast.ClassDef) else None
+        return found
 
     def parameter(self, definition: Definition, which: int | str, by_class: bool) -> Slot | None:
         """The slot that an argument fills: the one at a position, or with a keyword.

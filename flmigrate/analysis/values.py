@@ -29,7 +29,9 @@ class Values:
         match node:
             case ast.Name():
                 slot = self._slots.slot_of(node)
-                return self.is_kept(slot) if slot is not None else self._flow.hinted(node.id)
+                if slot is not None:
+                    return self.is_kept(slot)
+                return self._flow.hinted(node.id) or self._flow.asked(self._path(node), "")
             case ast.Attribute():
                 return self._typed_attribute(node)
             case ast.Call():
@@ -67,7 +69,10 @@ class Values:
             paths = self.names.resolve(node).paths
             return not any(path.startswith("torch.") for path in paths)
         slot = self._slots.attribute(node)
-        return self.is_kept(slot)
+        return self.is_kept(slot) or self._flow.asked(self._path(node), "")
+
+    def _path(self, node: ast.expr) -> str:
+        return self.names.resolve(node).only
 
     def _typed_call(self, node: ast.Call) -> bool:
         path = self._flow.canonical(self.names.resolve(node.func).only)
@@ -109,12 +114,16 @@ class Values:
         return any(self._flow.asked(path, "") for path in self._public_paths(slot))
 
     def _public_paths(self, slot: Slot) -> list[str]:
-        """The dotted names by which other files may read a slot."""
+        """The dotted names by which other files may read a slot or call a function."""
         holder, name = slot
         module = self._flow.module_name
+        if not module:
+            return []
         if holder is self.scopes.module:
             return [f"{module}.{name}"]
-        if isinstance(holder, ast.ClassDef) and module:
+        if isinstance(holder, ast.FunctionDef | ast.AsyncFunctionDef):
+            return [f"{module}.{self.names.qualified_name(holder)}"]
+        if isinstance(holder, ast.ClassDef):
             owners = map(self.names.qualified_name, self._slots.classes_of(holder))
             return [f"{module}.{owner}.{name}" for owner in owners]
         return []

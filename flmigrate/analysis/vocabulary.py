@@ -182,20 +182,22 @@ class Vocabulary:
         as ``mps``.
         """
         found = set(self.device_types | self.methods | self.attributes | self.backends)
-        found.update(self.environment)
-        found.update(p.partition(".")[0] for p in (*self.plugins, *self.libraries))
-        found.update(self.target.attributes)
-        for path in self.target.api:
-            if not self.in_namespace(path):
-                found.add(path.rpartition(".")[2])
+        found.update(self.environment, self.target.attributes, _WORDS)
+        found.update(name.rpartition(".")[2] for name in (*self.plugins, *self.libraries))
         for vendor in self.vendors.values():
-            found.update(p.partition(".")[0] for p in vendor.plugins)
-        found.update(_WORDS)
+            found.update(name.rpartition(".")[2] for name in vendor.plugins)
+        for path, entry in self.target.api.items():
+            if not self.in_namespace(path) and entry.status != "keep":
+                *_, module, name = path.split(".")
+                found.add(module if name in _PLAIN else name)
         return frozenset(word.encode() for word in found)
 
 
 # Words of rules that look for something other than vendors' names, and of our own notes.
 _WORDS = "init_process_group attn_implementation CUDAExecutionProvider use_cuda flmigrate".split()
+
+# Names of API that are everyday words: there the module's name is looked for.
+_PLAIN = frozenset("load Options version is_available is_built is_acceptable core".split())
 
 _SEPARATORS = bytes(
     byte if chr(byte).isalnum() or byte == 0x5F or byte >= 0x80 else 0x20 for byte in range(256)

@@ -54,6 +54,7 @@ RULES: Mapping[str, str] = {
     "FL121": "hard-coded-index",
     "FL122": "device-compared-with-str",
     "FL201": "vendor-branch",
+    "FL202": "unserved-vendor",
     "FL301": "target-import",
     "FL302": "vendor-plugin-import",
     "FL303": "vendor-only-library",

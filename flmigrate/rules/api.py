@@ -168,7 +168,8 @@ def _mapped(
 
 
 def _wanted(entry: Api) -> str:
-    return entry.to or entry.call or entry.value or entry.statement or ""
+    text = entry.to or entry.call or entry.value or entry.statement or ""
+    return " ".join(re.sub(r"\$\*", "...", text).replace("$", "").split())
 
 
 def _is_identity_test(context: Context, node: ast.expr) -> bool:
@@ -184,7 +185,7 @@ def edits_for(
 ) -> list[Edit] | None:
     """The edits for one reference; empty where nothing is to do, ``None`` where none fits."""
     node, call = reference.node, context.is_called(reference.node)
-    if aliases.hides_torch(node):
+    if aliases.hides_torch(node) or _comes_by_star(context, node):
         return None
     if call is None:
         return _uncalled(context, aliases, reference, entry)
@@ -204,6 +205,15 @@ def edits_for(
     if callee != reference.written:
         callee = aliases.spelling(reference, entry.to)
     return call_edits(context, reference, call, entry, callee, aliases)
+
+
+def _comes_by_star(context: Context, node: ast.expr) -> bool:
+    """Whether a name is only bound by a star import, in a file that does not bind torch."""
+    root = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    unbound = isinstance(root, ast.Name) and context.scopes.binder(root) is None
+    return unbound and not context.scopes.binds("torch")
 
 
 def _uncalled(

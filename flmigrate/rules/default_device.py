@@ -17,7 +17,7 @@ def check(context: Context) -> Iterator[Finding]:
     """Findings where a file sets the target as its default device."""
     kinds = {*context.vocabulary.device_types, context.vocabulary.target.device_type}
     setters = []
-    loaders = []
+    loaders, fitted = [], False
     for call in context.scopes.nodes[ast.Call]:
         path = context.names.resolve(call.func).only
         if path == "torch.set_default_device" and call.args:
@@ -25,9 +25,11 @@ def check(context: Context) -> Iterator[Finding]:
             if isinstance(first, ast.Constant) and str(first.value).partition(":")[0] in kinds:
                 setters.append(call)
         elif path in ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"):
-            if _shuffles(call) and not any(k.arg == "generator" for k in call.keywords):
+            if any(k.arg == "generator" for k in call.keywords):
+                fitted = True
+            elif _shuffles(call):
                 loaders.append(call)
-    if not setters:
+    if not setters or (fitted and not loaders):
         return
     device = context.vocabulary.target.device_type or context.vocabulary.target.device_expression
     for call in loaders or setters:

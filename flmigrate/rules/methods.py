@@ -118,7 +118,8 @@ def _move_edits(context: Context, node: ast.Attribute, call: ast.Call) -> list[E
     name, span = node_end(context, node), context.source.span(call)
     position, argument = _device_argument(call)
     if argument is None:
-        if any(isinstance(a, ast.Starred) for a in call.args):
+        hidden = any(keyword.arg is None for keyword in call.keywords)
+        if hidden or any(isinstance(a, ast.Starred) for a in call.args):
             return [Rename(name, target.method)] if target.method else None
         if call.args:
             return None

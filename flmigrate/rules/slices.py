@@ -35,9 +35,24 @@ def _is_device(context: Context, node: ast.expr) -> bool:
 def _tail(context: Context, node: ast.Subscript, lower: int) -> Finding:
     """``device[5:]``, the index behind ``"cuda:"``."""
     span, hole = context.source.span(node), context.source.span(node.value)
-    fix = Fix('Split at ":"', (Expression(span, '__0__.split(":")[1]', (hole,)),))
+    # Without an index there is nothing behind the colon, and [1] would raise.
+    template = '__0__.split(":")[1]' if _has_colon(context, node) else '__0__.partition(":")[2]'
+    fix = Fix('Split at ":"', (Expression(span, template, (hole,)),))
     message = f"[{lower}:] skips the length of one vendor's device name"
     return context.finding("FL113", message, node, fix=fix)
+
+
+def _has_colon(context: Context, node: ast.expr) -> bool:
+    """Whether ``":" in device`` is asked before an expression is evaluated."""
+    choice = context.names.enclosing(node, ast.IfExp)
+    if not isinstance(choice, ast.IfExp) or not isinstance(choice.test, ast.Compare):
+        return False
+    asked = choice.test
+    return (
+        isinstance(asked.ops[0], ast.In)
+        and isinstance(asked.left, ast.Constant)
+        and asked.left.value == ":"
+    )
 
 
 def _prefix(

@@ -82,7 +82,14 @@ def _may_matter(context: Context, node: ast.expr) -> bool:
     if isinstance(parent, ast.Dict):
         return node in parent.values
     return isinstance(
-        parent, ast.Compare | ast.Assign | ast.AnnAssign | ast.Return | ast.keyword | ast.IfExp
+        parent,
+        ast.arguments
+        | ast.Compare
+        | ast.Assign
+        | ast.AnnAssign
+        | ast.Return
+        | ast.keyword
+        | ast.IfExp,
     )
 
 
