@@ -277,9 +277,23 @@ class Containers:
                 looked_up = call.args[0]
         elif isinstance(parent, ast.Compare) and use is not parent.left:
             looked_up = parent.left
+        elif isinstance(parent, ast.Call) and use in parent.args:
+            return self._keyed_parameter(parent, parent.args.index(use))
+        elif isinstance(parent, ast.keyword) and parent.arg is not None:
+            call = self.scopes.parents.get(parent)
+            if isinstance(call, ast.Call):
+                return self._keyed_parameter(call, parent.arg)
         if looked_up is None or isinstance(looked_up, ast.Constant):
             return Verdict.UNKNOWN
         return Verdict.YES if self._flow.values.is_one(looked_up) else Verdict.UNKNOWN
+
+    def _keyed_parameter(self, call: ast.Call, which: int | str) -> Verdict:
+        """A dictionary that is handed on: whether the function looks it up by a device."""
+        for callee in self._slots.callees(call):
+            slot = self._slots.parameter(callee, which, self._slots.is_by_class(call))
+            if slot is not None and self._keyed(slot):
+                return Verdict.YES
+        return Verdict.UNKNOWN
 
 
 def _joins_at_colon(call: ast.Call) -> bool:

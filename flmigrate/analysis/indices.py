@@ -63,6 +63,8 @@ def _index_of(context: Context, node: ast.expr, seen: frozenset[str]) -> Index:
         case ast.Call():
             return _called(context, node)
         case ast.Attribute(attr="device"):
+            if context.names.is_self(node.value):
+                return _kept(context, node, seen)
             is_option = isinstance(node.value, ast.Name) and node.value.id in _OPTIONS
             return Index.UNKNOWN if is_option else Index.DEVICE
         case ast.Attribute():
@@ -80,6 +82,20 @@ def _index_of(context: Context, node: ast.expr, seen: frozenset[str]) -> Index:
 
 def _hinted(name: str) -> Index:
     return Index.NUMBER if _INDEX_NAME.fullmatch(name) else Index.UNKNOWN
+
+
+def _kept(context: Context, node: ast.Attribute, seen: frozenset[str]) -> Index:
+    """What a class puts into an attribute of its own."""
+    slots = context.devices.slots
+    slot, found = slots.attribute(node), set()
+    for store in slots.attribute_nodes(node.attr):
+        if isinstance(store.ctx, ast.Store) and slots.attribute(store) == slot:
+            assign = context.scopes.parents.get(store)
+            value = assign.value if isinstance(assign, ast.Assign | ast.AnnAssign) else None
+            circular = value is None or node.attr in seen
+            kind = Index.UNKNOWN if circular else _index_of(context, value, seen | {node.attr})
+            found.add(kind)
+    return found.pop() if len(found) == 1 else Index.UNKNOWN
 
 
 def _called(context: Context, call: ast.Call) -> Index:

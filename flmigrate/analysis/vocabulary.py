@@ -183,21 +183,31 @@ class Vocabulary:
         """
         found = set(self.device_types | self.methods | self.attributes | self.backends)
         found.update(self.environment, self.target.attributes, _WORDS)
-        found.update(name.rpartition(".")[2] for name in (*self.plugins, *self.libraries))
-        for vendor in self.vendors.values():
-            found.update(name.rpartition(".")[2] for name in vendor.plugins)
-        for path, entry in self.target.api.items():
-            if not self.in_namespace(path) and entry.status != "keep":
-                *_, module, name = path.split(".")
-                found.add(module if name in _PLAIN else name)
+        names = [*self.plugins, *self.libraries]
+        names += [plugin for vendor in self.vendors.values() for plugin in vendor.plugins]
+        names += [
+            path
+            for path, entry in self.target.api.items()
+            if entry.status != "keep" and not self.in_namespace(path)
+        ]
+        found.update(_telling_part(name) for name in names)
         return frozenset(word.encode() for word in found)
 
 
 # Words of rules that look for something other than vendors' names, and of our own notes.
 _WORDS = "init_process_group attn_implementation CUDAExecutionProvider use_cuda flmigrate".split()
 
-# Names of API that are everyday words: there the module's name is looked for.
+# Parts of dotted names that are everyday words: there the part before is looked for.
 _PLAIN = frozenset("load Options version is_available is_built is_acceptable core".split())
+
+
+def _telling_part(name: str) -> str:
+    """The part of a dotted name that says most; who uses the name writes all of them."""
+    parts = name.split(".")
+    while len(parts) > 1 and parts[-1] in _PLAIN:
+        parts.pop()
+    return parts[-1]
+
 
 _SEPARATORS = bytes(
     byte if chr(byte).isalnum() or byte == 0x5F or byte >= 0x80 else 0x20 for byte in range(256)

@@ -17,7 +17,7 @@ from flmigrate.findings import Finding
 
 _NVIDIA_NAME = re.compile(
     r"check_\w*(?:cuda|nvidia|nccl)\w*|\w*cuda\w*(?:capability|capable|support|supported|arch)\w*"
-    r"|(?:is|has|have|use)_?(?:nvidia|sm_?\d+|hopper|ampere|blackwell|rocm|hip|cuda_ext\w*)\w*"
+    r"|\w*rocm\w*|(?:is|has|have|use)_?(?:nvidia|sm_?\d+|hopper|ampere|blackwell|rocm|hip|cuda_ext\w*)\w*"
     r"|has_cuda|\w*cuda_?graph\w*|is_current_stream_capturing",
     re.IGNORECASE,
 )
@@ -32,6 +32,7 @@ def check(context: Context) -> Iterator[Finding]:
             context.protected.append(context.source.span(node))
             message = "NVIDIA-only condition, not an accelerator test; it stays"
             yield context.finding("FL111", message, node, note=True)
+    yield from _kernel_calls(context)
     yield from _patches(context)
     yield from _workarounds(context)
     yield from _choices(context)
@@ -88,6 +89,33 @@ def _mixes(context: Context, node: ast.BoolOp) -> bool:
         elif _is_device_test(context, operand):
             asks_device = True
     return asks_device and asks_nvidia
+
+
+_EXTENSION = re.compile(r"_C|_ext|\w+_(?:cuda|ext|kernels?)|cuda_\w+|ops")
+
+
+def _kernel_calls(context: Context) -> Iterator[Finding]:
+    """``if x.is_cuda: return ext.forward(x)``: may I hand this pointer to a CUDA kernel?"""
+    for node in context.scopes.nodes[ast.If]:
+        asked = [part for part in ast.walk(node.test) if isinstance(part, ast.Attribute)]
+        if not any(part.attr in context.vocabulary.attributes for part in asked):
+            continue
+        if any(_calls_extension(context, statement) for statement in node.body):
+            context.protected.append(context.source.span(node.test))
+            message = "asks whether a compiled CUDA kernel can take the tensor; it stays"
+            yield context.finding("FL111", message, node.test, note=True)
+
+
+def _calls_extension(context: Context, statement: ast.stmt) -> bool:
+    for part in ast.walk(statement):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
+            path = context.names.resolve(part.func.value).only
+            name = path.rpartition(".")[2] if path else ""
+            if isinstance(part.func.value, ast.Name) and part.func.value.id == "ops":
+                name = "ops"
+            if _EXTENSION.fullmatch(name) and not path.startswith("torch."):
+                return True
+    return False
 
 
 def _is_device_test(context: Context, node: ast.expr) -> bool:

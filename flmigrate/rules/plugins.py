@@ -33,8 +33,11 @@ def _statement(context: Context, statement: ast.Import | ast.ImportFrom) -> Iter
             continue
         (needed if _is_needed(context, statement, alias) else gone).append(alias.name)
     if needed:
+        module = needed[0]
+        if isinstance(statement, ast.ImportFrom):
+            module = context.scopes.absolute(statement)
         message = (
-            f"{', '.join(needed)} claims the device slot that "
+            f"{module.partition('.')[0]} claims the device slot that "
             f"{context.vocabulary.target.title} needs; the process would abort"
         )
         yield context.finding("FL302", message, statement, severity=Severity.ERROR, note=True)

@@ -97,12 +97,25 @@ def _entry(
         display = match
         beside = [part for part in ast.walk(match) if part in literals] if match else []
     if not any(literals.get(other) in canonical for other in beside):
+        if len(beside) > 1 and isinstance(display, ast.Tuple | ast.List | ast.Set):
+            yield from _other_members(context, node, display, seen)
         return
     context.protected.append(context.source.span(node))
     if display is not None and display not in seen:
         seen.add(display)
         message = f'"{literals[node]}" stays beside the entry that moves; the target needs one'
         yield context.finding("FL201", message, node, severity=Severity.INFO)
+
+
+def _other_members(
+    context: Context, node: ast.expr, display: ast.expr, seen: set[ast.AST]
+) -> Iterator[Finding]:
+    """``{"mps", "npu"}``: a list of other vendors, of the hardware that lacks something, say."""
+    context.protected.append(context.source.span(node))
+    if display not in seen:
+        seen.add(display)
+        message = "a list of other vendors stays; the target is none of them"
+        yield context.finding("FL201", message, display, note=True)
 
 
 def _probes(context: Context) -> Iterator[Finding]:
