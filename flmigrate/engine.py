@@ -18,10 +18,13 @@ from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary
 from flmigrate.findings import (
     Applicability,
+    Arguments,
+    Branch,
     Edit,
     Expression,
     Finding,
     Fix,
+    Members,
     Outcome,
     Result,
     Severity,
@@ -193,7 +196,9 @@ def _choose(
         if (finding.code, fix.title + str(finding.line)) in state.refused:
             continue
         candidates.append((finding, fix))
-    candidates.sort(key=lambda pair: _extent(pair[1]))
+    # Branches go first and alone: what they keep moves, and is looked at again in its new place.
+    branches = [c for c in candidates if any(isinstance(e, Branch) for e in c[1].edits)]
+    candidates = sorted(branches or candidates, key=lambda pair: _extent(pair[1]))
     chosen: list[tuple[Finding, Fix]] = []
     taken: list[Edit] = []
     for finding, fix in candidates:
@@ -221,9 +226,10 @@ def _compatible(one: Edit, other: Edit) -> bool:
     match outer:
         case Expression() | Statement():
             return any(hole.contains(inner.span) for hole in outer.holes)
+        case Arguments() | Members():
+            return True  # what is dropped carries no edits: rules protect it
         case _:
-            # Arguments and a renamed call nest freely; imports and strings hold nothing.
-            return type(outer).__name__ == "Arguments"
+            return False
 
 
 def _apply(context: Context, chosen: list[tuple[Finding, Fix]], state: _State) -> None:
@@ -263,10 +269,27 @@ def _finish(
         noted = Source(text)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise GuardError(f"the text with notes does not parse: {error}") from error
-    if ast.dump(noted.tree) != ast.dump(context.source.tree):
+    if _statements(noted.tree) != _statements(context.source.tree):
         raise GuardError("a note would have changed the program")
     state.text = text
     return [_shifted(finding, growth, noted) for finding in left]
+
+
+def _statements(tree: ast.Module) -> list[tuple[type, int]]:
+    """Kinds and lengths of all statements: what a comment in the wrong place would change."""
+    found: list[tuple[type, int]] = []
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            value = node.value.value
+            found.append((type(value), len(value) if isinstance(value, str) else 0))
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                stack.extend(block)
+        found.append((type(node), len(getattr(node, "targets", ()))))
+    return found
 
 
 def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:

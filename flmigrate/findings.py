@@ -153,7 +153,40 @@ class Statement:
     holes: tuple[Span, ...] = ()
 
 
-Edit = Rename | Text | Expression | Arguments | Import | Statement
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Take arms out of an ``if`` chain, or dissolve it or a ``try`` (``codemods/branches.py``).
+
+    ``span`` is the whole statement: the outermost ``if`` with its ``elif``s and ``else``, or
+    a ``try``. Arms are numbered in source order, from 0: those of a ``try`` are its body, its
+    handlers, its ``else`` and its ``finally``.
+
+    ``arms`` lists those that stay, in order, with the source of their new test: ``""`` is the
+    test that they have, ``None`` is no test, for the last one only. The first one becomes
+    ``if``, those after it ``elif``, one without a test ``else``. If the only one has no test,
+    the statement dissolves into its suite, one indent less. Without arms it is removed; a
+    suite left empty gets ``pass``. A ``try`` is removed, or dissolves into one of its suites
+    or into its body followed by its ``else``.
+    """
+
+    span: Span
+    arms: tuple[tuple[int, str | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Drop members of a literal, or operands of ``and``/``or`` (``codemods/members.py``).
+
+    ``span`` is the list, tuple, set or dictionary, or the boolean operation; ``drop`` are
+    positions of its members (of key/value pairs in a dictionary), or of its operands. A
+    boolean operation left with one operand becomes that operand.
+    """
+
+    span: Span
+    drop: tuple[int, ...]
+
+
+Edit = Rename | Text | Expression | Arguments | Import | Statement | Branch | Members
 
 
 # --- findings ------------------------------------------------------------------------------

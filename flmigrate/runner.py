@@ -8,6 +8,7 @@ module of each package that changed gets the target's import.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import sys
 import threading
@@ -18,9 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from flmigrate.analysis.context import Context
+from flmigrate.analysis.kinds import METHODS
 from flmigrate.analysis.project import Fact, Project, module_names, settled
 from flmigrate.analysis.source import Source
-from flmigrate.analysis.vocabulary import Vocabulary, may_concern, words_of
+from flmigrate.analysis.vocabulary import Vocabulary, words_of
 from flmigrate.config import Config
 from flmigrate.encoding import Decoded, UndecodableError, decode, encode
 from flmigrate.engine import Analysed, Settings, Unit, rewrite_unit
@@ -103,7 +105,11 @@ class _Worker:
         if result.outcome is Outcome.UNCHANGED:
             # Texts of files that stay are not carried along: there are thousands of them.
             result = replace(result, before="", after="")
-        return Analysed(result, analysed.pending)
+        return Analysed(result, frozenset(filter(self._can_be_told, analysed.pending)))
+
+    def _can_be_told(self, fact: Fact) -> bool:
+        """Whether other files of the project may know more about a name."""
+        return fact[1].startswith(METHODS) or self.project.owns(fact[1])
 
     def testimony(self, path: Path, wanted: frozenset[Fact]) -> frozenset[Fact]:
         name = self.project.names.get(path, "")
@@ -133,14 +139,29 @@ def _run_chunk(facts: frozenset[Fact], chunk: Sequence[_Work]) -> list[Analysed]
     worker = _worker
     assert worker is not None
     worker.project.facts = facts
-    return with_deep_stack(lambda: [worker.run(work) for work in chunk])
+    with _without_collections():
+        return with_deep_stack(lambda: [worker.run(work) for work in chunk])
+
+
+@contextlib.contextmanager
+def _without_collections() -> Iterator[None]:
+    """Collect garbage once per chunk: looking through live trees again and again costs a third."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+            gc.collect()
 
 
 def _testify(wanted: frozenset[Fact], chunk: Sequence[Path]) -> frozenset[Fact]:
     worker = _worker
     assert worker is not None
     worker.project.facts = frozenset()
-    found = with_deep_stack(lambda: [worker.testimony(path, wanted) for path in chunk])
+    with _without_collections():
+        found = with_deep_stack(lambda: [worker.testimony(path, wanted) for path in chunk])
     return frozenset[Fact]().union(*found)
 
 
@@ -252,14 +273,20 @@ def rewrite_files(
 
 def _witnesses(pending: frozenset[Fact], files: Sequence[Path]) -> Iterator[Path]:
     """Files that mention a name of which it is open whether it holds a device."""
-    names = frozenset(path.rpartition(".")[2].encode() for _, path, _ in pending)
-    for path in files if names else ():
+    wanted = {_words_of_name(path) for _, path, _ in pending}
+    for path in files if wanted else ():
         try:
-            data = path.read_bytes()
+            found = frozenset(words_of(path.read_bytes()))
         except OSError:
             continue  # reported already
-        if may_concern(data, names):
+        if any(words <= found for words in wanted):
             yield path
+
+
+def _words_of_name(path: str) -> frozenset[bytes]:
+    """Words that a file has which uses a name: the name, and the class that it belongs to."""
+    *_, owner, name = path.split(".")
+    return frozenset(word.encode() for word in (owner, name) if word is name or owner[:1].isupper())
 
 
 def _ignore(count: int) -> None:

@@ -263,6 +263,8 @@ COLLECTED = {
     "argparse choices": 'p.add_argument("--device", choices=["cpu", "cuda"])\n',
     "argparse, choices show it": 'p.add_argument("-w", default="cuda", choices=["cpu", "npu"])\n',
     "click": '@click.option("--device", default="cuda")\ndef f(device): ...\n',
+    "click, other name": '@click.option("-w", "device", default="cuda")\ndef f(device): ...\n',
+    "absl enumeration": 'flags.DEFINE_enum("device", "cuda", ["cpu", "npu"], "where")\n',
     "typer": 'def f(device: str = typer.Option("cuda")): ...\n',
     "pydantic": 'class A(BaseModel):\n    device: str = Field("cuda", description="d")\n',
     "absl": 'flags.DEFINE_string("device", "cuda", "where")\n',

@@ -303,6 +303,13 @@ def test_deleting_or_setting_a_name_is_no_reference() -> None:
     assert references(text) == [("torch.cuda.Stream", "torch.cuda.Stream", True)]
 
 
+def test_annotation_in_text_is_not_edited_as_code() -> None:
+    imports = "import torch\nfrom torch.cuda import Event\n"
+    context = context_of(f"{imports}def f(s: 'torch.cuda.Stream', e: 'Event'): ...\n")
+    assert context.references == []
+    assert [r.path for r in context.reference_at.values()] == ["torch.cuda.Event"]
+
+
 def test_references_stand_in_source_order() -> None:
     text = "import torch\nf(torch.cuda.Event, torch.cuda.Stream)\ntorch.cuda.synchronize()\n"
     assert [path.rpartition(".")[2] for _, path, _ in references(text)] == [

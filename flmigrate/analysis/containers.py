@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flmigrate.analysis.kinds import Verdict
-from flmigrate.analysis.options import option_name
+from flmigrate.analysis.options import is_parametrize, option_name, parametrized_names
 from flmigrate.analysis.slots import Slot
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Containers:
                     return Verdict.YES if hinted else Verdict.UNKNOWN
                 return self._flow.destinations.keyword(parent, display)
             case ast.Call():
-                if self._is_parametrize(parent):
+                if is_parametrize(parent):
                     return self._parametrized(parent, 0)
                 path = self.names.resolve(parent.func).only
                 if path in (
@@ -132,19 +132,9 @@ class Containers:
                 return self._flow.destinations.default(parent, display)
         return Verdict.UNKNOWN
 
-    def _is_parametrize(self, call: ast.Call) -> bool:
-        return isinstance(call.func, ast.Attribute) and (
-            call.func.attr == "parametrize" and len(call.args) > 1
-        )
-
     def _parametrized(self, call: ast.Call, position: int) -> Verdict:
         """What the parameter of a test is that ``pytest.mark.parametrize`` fills."""
-        names: list[str] = []
-        listed = call.args[0]
-        if isinstance(listed, ast.Constant) and isinstance(listed.value, str):
-            names = [name.strip() for name in listed.value.split(",")]
-        elif isinstance(listed, ast.List | ast.Tuple):
-            names = [str(e.value) for e in listed.elts if isinstance(e, ast.Constant)]
+        names = parametrized_names(call)
         if position >= len(names):
             return Verdict.UNKNOWN
         if self._flow.hinted(names[position]):
@@ -158,7 +148,7 @@ class Containers:
         """Where an element of a row of test parameters goes: ``[("cuda", 1), ("cpu", 2)]``."""
         rows = self.scopes.parents.get(row)
         call = self.scopes.parents.get(rows) if isinstance(rows, ast.List | ast.Tuple) else None
-        if isinstance(call, ast.Call) and rows in call.args[1:2] and self._is_parametrize(call):
+        if isinstance(call, ast.Call) and rows in call.args[1:2] and is_parametrize(call):
             return self._parametrized(call, position)
         return Verdict.UNKNOWN
 
@@ -255,6 +245,7 @@ class Containers:
         return Verdict.UNKNOWN
 
     def contains_keys(self, node: ast.expr) -> Verdict:
+        """Whether the dictionary that ``node`` stands for is looked up with values of this kind."""
         slot = self._slots.slot_of(node)
         if slot is None or not self._keyed(slot):
             return Verdict.UNKNOWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,6 +17,9 @@ from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary
 from flmigrate.findings import Finding, Fix, Severity, Span
 from flmigrate.tables import Api
+
+# Calls that give a module by its name.
+_LOOKUPS = frozenset({"getattr", "get_device_module", "import_module", "__import__"})
 
 
 def _nobody_knows(kind: str, path: str, parameter: str) -> bool:
@@ -49,7 +53,6 @@ class Context:
     ask: Asker = _nobody_knows
     canonical_vendor: str = ""
     protected: list[Span] = field(default_factory=list)
-    _referring: dict[tuple[Scope, str], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         package = self.module_name
@@ -112,22 +115,53 @@ class Context:
     def references(self) -> list[Reference]:
         """Every topmost chain that stands for a name in the tables, in source order."""
         found = []
-        parents = self.scopes.parents
-        for kind in (ast.Attribute, ast.Name):
-            for node in self.scopes.nodes[kind]:
-                parent = parents.get(node)
-                if isinstance(parent, ast.Attribute):
-                    continue
-                reference = self._reference(node)
-                if reference is not None:
-                    found.append(reference)
+        for root in self._roots_of_references():
+            node: ast.expr = root
+            parent = self.scopes.parents.get(node)
+            while isinstance(parent, ast.Attribute):
+                node, parent = parent, self.scopes.parents.get(parent)
+            reference = self._reference(node)
+            if reference is not None:
+                found.append(reference)
         found.sort(key=lambda reference: self.source.start(reference.node))
         return found
 
+    def _roots_of_references(self) -> Iterator[ast.expr]:
+        """Names, and look-ups such as ``getattr(torch, "cuda")``, that a reference may start at.
+
+        Most names of a file stand for nothing in the tables, so the search starts at bindings
+        and not at names.
+        """
+        scopes = self.scopes
+        for scope in {scopes.module, *scopes.scope_of.values()}:
+            for name, loads in scope.loads.items():
+                if self._may_refer(scope, name):
+                    yield from (load for load in loads if load not in scopes.in_text)
+        yield from self.names.module_keepers()
+        if scopes.stars:
+            for node in scopes.nodes[ast.Name]:
+                if isinstance(node.ctx, ast.Load) and scopes.binder(node) is None:
+                    star = (f"{module}.{node.id}" for module in scopes.stars)
+                    if any(self.vocabulary.lookup(path) is not None for path in star):
+                        yield node
+        for call in scopes.nodes[ast.Call]:
+            if self.names.called_name(call) in _LOOKUPS:
+                yield call
+
     @cached_property
     def reference_at(self) -> dict[ast.AST, Reference]:
-        """The references by the node that the entry covers."""
-        return {reference.node: reference for reference in self.references}
+        """The references by the node that the entry covers.
+
+        Names that are annotations in text are here too, though nothing there is edited: they
+        stay right as long as their import keeps the name.
+        """
+        found: dict[ast.AST, Reference] = {r.node: r for r in self.references}
+        for node in self.scopes.in_text:
+            whole = not isinstance(self.scopes.parents.get(node), ast.Attribute)
+            reference = self._reference(node) if whole else None
+            if reference is not None:
+                found[node] = reference
+        return found
 
     def _reference(self, node: ast.expr) -> Reference | None:
         root: ast.expr = node
@@ -136,7 +170,7 @@ class Context:
             root = root.value
             depth += 1
         if isinstance(root, ast.Name):
-            if not isinstance(root.ctx, ast.Load) or not self._may_refer(root):
+            if not isinstance(root.ctx, ast.Load):
                 return None
         elif not isinstance(root, ast.Call) or depth == 0:
             return None
@@ -157,21 +191,10 @@ class Context:
             node = node.value
         return Reference(node, covered, self.source.segment(node), entry, origins.certain and same)
 
-    def _may_refer(self, root: ast.Name) -> bool:
-        """Whether a name may stand for anything that the tables know; asked for every name."""
-        owner = self.scopes.binder(root)
-        if owner is None:
-            star = (f"{module}.{root.id}" for module in self.scopes.stars)
-            return any(self.vocabulary.lookup(path) is not None for path in star)
-        key = (owner, root.id)
-        found = self._referring.get(key)
-        if found is None:
-            paths = self.names.binding_origins(owner, root.id).paths
-            found = any(path.partition(".")[0] in self._roots for path in paths)
-            # ``self.torch``: an instance may keep a module.
-            found = found or self.names.is_self(root)
-            self._referring[key] = found
-        return found
+    def _may_refer(self, scope: Scope, name: str) -> bool:
+        """Whether a binding may stand for anything that the tables know."""
+        paths = self.names.binding_origins(scope, name).paths
+        return any(path.partition(".")[0] in self._roots for path in paths)
 
     @cached_property
     def _roots(self) -> frozenset[str]:

@@ -89,6 +89,7 @@ class Destinations:
         )
 
     def keyword(self, keyword: ast.keyword, node: ast.expr) -> Verdict:
+        """What ``node`` is as (part of) the value of a keyword argument."""
         call = self.scopes.parents.get(keyword)
         if isinstance(call, ast.ClassDef) or keyword.arg is None:
             return Verdict.UNKNOWN
@@ -103,6 +104,7 @@ class Destinations:
         return self._parameter(call, keyword.arg)
 
     def argument(self, call: ast.Call, node: ast.expr) -> Verdict:
+        """What ``node`` is as a positional argument of a call."""
         if node is call.func:
             # ``"cuda:{}".format(i)`` is handled at the attribute, a called lambda here.
             return self.goes(call)
@@ -185,9 +187,11 @@ class Destinations:
         return Verdict.UNKNOWN
 
     def stored(self, slot: Slot) -> Verdict:
+        """What a value is that a slot keeps."""
         return Verdict.YES if self._flow.values.is_kept(slot) else Verdict.UNKNOWN
 
     def default(self, arguments: ast.arguments, node: ast.expr) -> Verdict:
+        """What ``node`` is as the default of a parameter."""
         function = self.scopes.parents[arguments]
         positional = [*arguments.posonlyargs, *arguments.args]
         pairs: list[tuple[ast.arg, ast.expr | None]] = list(

@@ -39,8 +39,13 @@ class Index(enum.Enum):
 
 
 def index_of(context: Context, node: ast.expr) -> Index:
-    """What ``node`` is, as far as its spelling, annotation and assignments in the file tell."""
-    return _index_of(context, node, frozenset())
+    """What ``node`` is, as far as its spelling, annotation and assignments in the file tell.
+
+    ``TEXT`` is a literal, whose text can be read; a variable that holds one is ``UNKNOWN``.
+    """
+    found = _index_of(context, node, frozenset())
+    is_literal = isinstance(node, ast.Constant)
+    return Index.UNKNOWN if found is Index.TEXT and not is_literal else found
 
 
 def _index_of(context: Context, node: ast.expr, seen: frozenset[str]) -> Index:
@@ -87,14 +92,14 @@ def _hinted(name: str) -> Index:
 def _kept(context: Context, node: ast.Attribute, seen: frozenset[str]) -> Index:
     """What a class puts into an attribute of its own."""
     slots = context.devices.slots
-    slot, found = slots.attribute(node), set()
-    for store in slots.attribute_nodes(node.attr):
-        if isinstance(store.ctx, ast.Store) and slots.attribute(store) == slot:
+    found = set()
+    for store in slots.attributes_of(slots.attribute(node)):
+        if isinstance(store.ctx, ast.Store):
             assign = context.scopes.parents.get(store)
             value = assign.value if isinstance(assign, ast.Assign | ast.AnnAssign) else None
-            circular = value is None or node.attr in seen
-            kind = Index.UNKNOWN if circular else _index_of(context, value, seen | {node.attr})
-            found.add(kind)
+            if value is None or node.attr in seen:
+                return Index.UNKNOWN
+            found.add(_index_of(context, value, seen | {node.attr}))
     return found.pop() if len(found) == 1 else Index.UNKNOWN
 
 

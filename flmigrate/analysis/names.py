@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,6 +86,15 @@ class Names:
                 if isinstance(parent, ast.Assign) and self._may_be_module(parent.value):
                     found.setdefault(attribute.attr, []).append((attribute, parent.value))
         return found
+
+    def module_keepers(self) -> Iterator[ast.Attribute]:
+        """Reads of an instance's attribute that keeps a module (``self.torch``)."""
+        if not self._kept_modules:
+            return
+        for attribute in self.scopes.nodes[ast.Attribute]:
+            if attribute.attr in self._kept_modules and isinstance(attribute.ctx, ast.Load):
+                if isinstance(attribute.value, ast.Name) and self.is_self(attribute.value):
+                    yield attribute
 
     @staticmethod
     def _may_be_module(value: ast.expr) -> bool:

@@ -31,7 +31,8 @@ class Scopes:
     to its scope and each name to the scope it stands in, ``nodes`` lists the nodes of the types
     that rules ask for, in no particular order, ``stars`` the modules of star imports.
     ``text_annotations`` maps each string that is an annotation to what it says; nodes in there
-    have the position of the string.
+    have the position of the string. ``in_text`` are the names among them: they count as reads,
+    but cannot be edited.
     """
 
     def __init__(self, source: Source, package: str = "") -> None:
@@ -44,6 +45,7 @@ class Scopes:
         self.nodes: dict[type[ast.AST], list[Any]] = {kind: [] for kind in _COLLECTED}
         self.stars: list[str] = []
         self.text_annotations: dict[ast.AST, ast.expr] = {}
+        self.in_text: set[ast.Name] = set()
         walk(self)
 
     def around(self, node: ast.AST) -> Scope:

@@ -27,7 +27,11 @@ class Slots:
         self.names = names
         self.scopes: Scopes = names.scopes
         self._attributes: dict[str, list[ast.Attribute]] | None = None
+        self._by_slot: dict[str, dict[Slot, list[ast.Attribute]]] = {}
+        self._calls: dict[str, dict[Definition, list[ast.Call]]] = {}
         self._definitions: dict[str, Definition] | None = None
+        self._families: dict[ast.ClassDef, ast.ClassDef] = {}
+        self._members: dict[ast.ClassDef, list[ast.ClassDef]] | None = None
 
     def variable(self, target: ast.Name) -> Slot:
         """The slot that a name reads or sets; one that is not bound gets a slot all the same."""
@@ -64,6 +68,15 @@ class Slots:
                 self._attributes.setdefault(attribute.attr, []).append(attribute)
         return self._attributes.get(name, [])
 
+    def attributes_of(self, slot: Slot) -> list[ast.Attribute]:
+        """Every attribute of the file that reads or sets a slot."""
+        by_slot = self._by_slot.get(slot[1])
+        if by_slot is None:
+            by_slot = self._by_slot[slot[1]] = {}
+            for attribute in self.attribute_nodes(slot[1]):
+                by_slot.setdefault(self.attribute(attribute), []).append(attribute)
+        return by_slot.get(slot, [])
+
     def uses(self, slot: Slot) -> Iterator[ast.expr]:
         """The expressions that read a slot."""
         holder, name = slot
@@ -76,12 +89,12 @@ class Slots:
             owner = self.scopes.parents.get(holder)
             if not isinstance(owner, ast.ClassDef) or not self._is_property(holder):
                 return
-            name, wanted = holder.name, (self.family(owner), holder.name)
+            wanted = (self.family(owner), holder.name)
         elif isinstance(holder, ast.ClassDef):
             for scope in self.class_scopes(holder):
                 yield from scope.loads.get(name, ())
-        for attribute in self.attribute_nodes(name):
-            if isinstance(attribute.ctx, ast.Load) and self.attribute(attribute) == wanted:
+        for attribute in self.attributes_of(wanted):
+            if isinstance(attribute.ctx, ast.Load):
                 yield attribute
 
     def _is_property(self, function: Method) -> bool:
@@ -94,11 +107,7 @@ class Slots:
             return
         owner = self.scopes.parents.get(function)
         if isinstance(owner, ast.ClassDef) and function.name != "__init__":
-            for attribute in self.attribute_nodes(function.name):
-                call = self.scopes.parents.get(attribute)
-                if isinstance(call, ast.Call) and call.func is attribute:
-                    if function in self.callees(call):
-                        yield call
+            yield from self._method_calls(function.name).get(function, ())
             return
         called: list[Definition] = [function]
         if isinstance(owner, ast.ClassDef):
@@ -109,6 +118,18 @@ class Slots:
                 call = self.scopes.parents.get(use)
                 if isinstance(call, ast.Call) and call.func is use:
                     yield call
+
+    def _method_calls(self, name: str) -> dict[Definition, list[ast.Call]]:
+        """The calls ``x.name(...)`` of the file by the method that they run."""
+        found = self._calls.get(name)
+        if found is None:
+            found = self._calls[name] = {}
+            for attribute in self.attribute_nodes(name):
+                call = self.scopes.parents.get(attribute)
+                if isinstance(call, ast.Call) and call.func is attribute:
+                    for callee in self.callees(call):
+                        found.setdefault(callee, []).append(call)
+        return found
 
     def _binder(self, definition: ast.AST) -> Scope:
         return self.scopes.around(self.scopes.parents[definition])
@@ -162,12 +183,19 @@ class Slots:
 
     def family(self, owner: ast.ClassDef) -> ast.ClassDef:
         """The class of this file that stands for all which share attributes by inheritance."""
-        *_, last = self._bases(owner)
-        return last
+        found = self._families.get(owner)
+        if found is None:
+            *_, found = self._bases(owner)
+            self._families[owner] = found
+        return found
 
     def classes_of(self, family: ast.ClassDef) -> list[ast.ClassDef]:
         """The classes of one family."""
-        return [c for c in self.scopes.nodes[ast.ClassDef] if self.family(c) is family]
+        if self._members is None:
+            self._members = {}
+            for owner in self.scopes.nodes[ast.ClassDef]:
+                self._members.setdefault(self.family(owner), []).append(owner)
+        return self._members.get(family, [])
 
     def class_scopes(self, family: ast.ClassDef) -> list[Scope]:
         """The scopes of the class bodies of one family."""

@@ -144,8 +144,8 @@ class Values:
                 for returned in self.scopes.nodes[ast.Return]
                 if self.names.enclosing(returned, ast.FunctionDef, ast.AsyncFunctionDef) is holder
             )
-        for attribute in self._slots.attribute_nodes(name):
-            if isinstance(attribute.ctx, ast.Store) and self._slots.attribute(attribute) == slot:
+        for attribute in self._slots.attributes_of(slot):
+            if isinstance(attribute.ctx, ast.Store):
                 parent = self.scopes.parents.get(attribute)
                 if isinstance(parent, ast.Assign | ast.AnnAssign) and parent.value is not None:
                     if self.is_one(parent.value):

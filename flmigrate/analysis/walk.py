@@ -239,6 +239,7 @@ class _Walk:
                         parents[child] = part
                 if isinstance(part, ast.Name):
                     self.scope_of[part] = scope
+                    self.scopes.in_text.add(part)
                     self.names.append((part, scope))
 
     # --- nodes that open a scope -----------------------------------------------------------

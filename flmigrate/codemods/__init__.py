@@ -13,7 +13,17 @@ from collections.abc import Callable
 from typing import Any
 
 from flmigrate.codemods.errors import EditError
-from flmigrate.findings import Arguments, Edit, Expression, Import, Rename, Statement, Text
+from flmigrate.findings import (
+    Arguments,
+    Branch,
+    Edit,
+    Expression,
+    Import,
+    Members,
+    Rename,
+    Statement,
+    Text,
+)
 
 __all__ = ["CODEMODS", "EditError", "codemod_for"]
 
@@ -25,6 +35,8 @@ CODEMODS: dict[type[Edit], str] = {
     Arguments: "flmigrate.codemods.arguments:change_arguments",
     Import: "flmigrate.codemods.imports:change_import",
     Statement: "flmigrate.codemods.statement:replace_statement",
+    Branch: "flmigrate.codemods.branches:take_branches",
+    Members: "flmigrate.codemods.members:drop_members",
 }
 
 
@@ -32,7 +44,8 @@ def codemod_for(kind: type[Edit]) -> Callable[..., Any]:
     """Import and return the codemod that carries out edits of this type.
 
     The codemods of expressions take ``(node, edit, site)`` and return an expression; those
-    of statements (``Import``, ``Statement``) return a ``surgery.Replacement``.
+    of statements (``Import``, ``Statement``) return a ``site.Replacement``. That of
+    ``Branch`` works on the text and takes all edits at once.
     """
     module, _, function = CODEMODS[kind].partition(":")
     codemod: Callable[..., Any] = getattr(importlib.import_module(module), function)

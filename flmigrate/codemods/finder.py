@@ -18,13 +18,14 @@ from libcst.metadata import ByteSpanPositionProvider
 from libcst.metadata.span_provider import SpanProvidingCodegenState
 
 from flmigrate.codemods.errors import EditError
-from flmigrate.findings import Arguments, Edit, Expression, Rename, Span, Statement, Text
+from flmigrate.findings import Arguments, Edit, Expression, Members, Rename, Span, Statement, Text
 
 _KINDS: dict[type[Edit], tuple[type[cst.CSTNode], ...]] = {
     Rename: (cst.Name, cst.Attribute),
     Text: (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString),
     Expression: (cst.BaseExpression,),
     Arguments: (cst.Call,),
+    Members: (cst.List, cst.Tuple, cst.Set, cst.Dict, cst.BooleanOperation),
 }
 #: `ast` counts the parentheses of these as theirs, LibCST does not.
 _OWNERS = (cst.Tuple, cst.GeneratorExp)
@@ -95,6 +96,12 @@ class Finder:
                 ):
                     return find
         raise EditError(f"there is no expression here for this edit ({what})", span)
+
+    def is_glued(self, node: cst.CSTNode) -> bool:
+        """Whether a word touches ``node`` or its parentheses, as in ``not(a)``."""
+        start, end = self.extents[node]
+        around = self.source[max(start - 1, 0) : start], self.source[end : end + 1]
+        return any(f"a{character}".isidentifier() for character in around if character)
 
     def note(self, node: cst.CSTNode, start: int, end: int, around: Sequence[cst.CSTNode]) -> None:
         """Remember ``node``, printed from ``start`` to ``end``, if it is asked for."""

@@ -23,7 +23,7 @@ from flmigrate.codemods.errors import EditError
 from flmigrate.codemods.layout import Layout, Outcome
 from flmigrate.codemods.nesting import check_nesting
 from flmigrate.codemods.positions import Positioned, Positions, is_positioned, positioned_below
-from flmigrate.findings import Edit, Span
+from flmigrate.findings import Branch, Edit, Span
 
 _COLON = re.compile(r"(?:[^:#]|#[^\r\n]*)*:")
 _LONE_CR = re.compile(r"\r(?!\n)")
@@ -110,10 +110,18 @@ def apply_edits(text: str, tree: ast.Module, edits: Sequence[Edit]) -> Applied:
     """
     if not edits:
         return Applied(text, ())
-    from flmigrate.codemods.surgery import operate  # imports LibCST
-
     starts = line_starts(text)
     check_nesting(edits)
+    if isinstance(edits[0], Branch):  # then all of them are
+        from flmigrate.codemods.branches import take_branches
+
+        moved = take_branches(
+            Positions(text, starts), tree, [edit for edit in edits if isinstance(edit, Branch)]
+        )
+        moved = [small for change in moved for small in minimal(text, change)]
+        return Applied(splice(text, moved), tuple(moved))
+    from flmigrate.codemods.surgery import operate  # imports LibCST
+
     islands = find_islands(text, tree, starts, [edit.span for edit in edits])
     layout = Layout(Positions(text, starts), tree)
     changes: list[Change] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flmigrate.codemods.errors import EditError
-from flmigrate.findings import Arguments, Edit, Expression, Import, Statement, Text
+from flmigrate.findings import Arguments, Branch, Edit, Expression, Import, Members, Statement, Text
 
 
 def wraps_itself(edit: Edit) -> bool:
@@ -19,7 +19,14 @@ def application_order(edits: Sequence[Edit]) -> list[Edit]:
 
 
 def check_nesting(edits: Sequence[Edit]) -> None:
-    """Raise ``EditError`` when carrying out one edit would lose or tear another."""
+    """Raise ``EditError`` when carrying out one edit would lose or tear another.
+
+    Statements that are moved (``Branch``) are not edited at the same time.
+    """
+    if any(isinstance(edit, Branch) for edit in edits):
+        for edit in edits:
+            if not isinstance(edit, Branch):
+                raise EditError("branches are taken out apart from other edits", edit.span)
     around: list[Edit] = []
     for edit in sorted(edits, key=_outermost_first):
         while around and around[-1].span.end <= edit.span.start:
@@ -47,8 +54,8 @@ def _keeps(outer: Edit, inner: Edit) -> bool:
         return False
     if isinstance(outer, (Expression, Statement)):
         return any(hole.contains(span) for hole in outer.holes)
-    if isinstance(outer, Arguments):
-        # Edits inside arguments that go are told by the codemod, which knows where they are.
+    if isinstance(outer, (Arguments, Members)):
+        # Edits inside what goes are told by the codemod, which knows where they are.
         return outer.span != span
     # Expressions inside an f-string keep their own edits when its text changes.
     return isinstance(outer, Text) and outer.span != span

@@ -1,4 +1,4 @@
-"""Rows: arguments of a call, or names of an import, with what stands between them.
+"""Rows: arguments, members or imported names, with what stands between them.
 
 LibCST hangs commas, line breaks and comments on the items; here they are *gaps* of their
 own, so that items can come and go without taking their neighbours' layout along.
@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 import libcst as cst
 
-Item = TypeVar("Item", cst.Arg, cst.ImportAlias)
+Item = TypeVar("Item", cst.Arg, cst.ImportAlias, cst.BaseElement, cst.BaseDictElement)
 _Whitespace = cst.BaseParenthesizableWhitespace
 _NOTHING = cst.SimpleWhitespace("")
 _BLANK = cst.SimpleWhitespace(" ")
@@ -52,8 +52,12 @@ class Row(Generic[Item]):
         elif is_last and not self.trailing_comma:
             # The comma goes, but not a comment in front of it.
             before = self.gaps[-1].before
-            has_comment = isinstance(before, cst.ParenthesizedWhitespace) and _comments(before)
-            self.gaps[-1] = Gap(before if has_comment else merged)
+            if isinstance(before, cst.ParenthesizedWhitespace) and _comments(before):
+                lines = list(before.empty_lines)
+                if isinstance(merged, cst.ParenthesizedWhitespace):
+                    lines += merged.empty_lines
+                merged = before.with_changes(empty_lines=lines)
+            self.gaps[-1] = Gap(merged)
         else:
             self.gaps[index - 1] = Gap(merged, self.gaps[index - 1].before)
         if not self.items:
@@ -77,7 +81,12 @@ class Row(Generic[Item]):
         if isinstance(tail, cst.ParenthesizedWhitespace):
             if is_only:
                 return tail if _comments_below(tail) else _NOTHING
-            return lead if not index and not _comments(tail) else tail
+            if index:
+                return tail
+            if not _comments_below(tail):
+                return lead
+            first_line = tail.first_line.with_changes(whitespace=_NOTHING, comment=None)
+            return tail.with_changes(first_line=first_line)
         if is_only:
             return _NOTHING
         return tail if is_last else lead

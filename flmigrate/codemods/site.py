@@ -26,7 +26,8 @@ class Site:
 
     ``original`` is the node before the edits inside it, ``source`` its text. ``touched``
     holds the original nodes that edits lie in. ``bracketed``: a line may end here without
-    ending the statement. ``indent_unit`` is what the file indents blocks by.
+    ending the statement. ``glued``: the expression touches a keyword, with nothing between
+    the two but its parentheses. ``indent_unit`` is what the file indents blocks by.
     """
 
     original: cst.CSTNode
@@ -34,6 +35,7 @@ class Site:
     holes: tuple[Hole, ...]
     touched: frozenset[cst.CSTNode]
     bracketed: bool
+    glued: bool
     indent_unit: str
 
 

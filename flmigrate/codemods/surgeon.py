@@ -13,7 +13,7 @@ from flmigrate.codemods.nesting import application_order, wraps_itself
 from flmigrate.codemods.precedence import field_of, in_brackets, parenthesized_for
 from flmigrate.codemods.quotes import keep_quotes_apart
 from flmigrate.codemods.site import Hole, Site
-from flmigrate.findings import Edit, Expression, Import, Span, Statement
+from flmigrate.findings import Edit, Expression, Import, Members, Span, Statement
 
 
 class Surgeon(cst.CSTTransformer):
@@ -95,7 +95,8 @@ class Surgeon(cst.CSTTransformer):
 
     def _edited(self, original: cst.CSTNode, node: cst.CSTNode, edit: Edit) -> cst.CSTNode:
         site = self.site(original, node, edit)
-        if self.finds[edit].owns_parentheses and not wraps_itself(edit):
+        keeps = wraps_itself(edit) or isinstance(edit, Members)
+        if self.finds[edit].owns_parentheses and not keeps:
             assert isinstance(node, cst.BaseExpression)
             node = node.with_changes(lpar=node.lpar[:-1], rpar=node.rpar[1:])
         result: cst.CSTNode = codemod_for(type(edit))(node, edit, site)
@@ -129,6 +130,7 @@ class Surgeon(cst.CSTTransformer):
             tuple(holes),
             self.touched,
             find is not None and in_brackets(find.ancestors),
+            find is not None and self.finder.is_glued(find.node),
             self.indent_unit,
         )
 

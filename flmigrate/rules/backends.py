@@ -40,6 +40,8 @@ def check(context: Context) -> Iterator[Finding]:
         elif _COMPOSITE.fullmatch(text) and "," in text and f":{target.backend}" in text:
             yield context.finding("FL108", _REPLACES, node, note=True)
     for call in context.scopes.nodes[ast.Call]:
+        if context.names.called_name(call) != "init_process_group":
+            continue
         if context.names.resolve(call.func).only in _GROUPS:
             yield from _configured(context, call)
 

@@ -11,7 +11,19 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from flmigrate.analysis.context import Context
-from flmigrate.findings import Edit, Expression, Finding, Fix, Rename, Span, Statement, Text
+from flmigrate.analysis.kinds import Verdict
+from flmigrate.findings import (
+    Edit,
+    Expression,
+    Finding,
+    Fix,
+    Members,
+    Rename,
+    Severity,
+    Span,
+    Statement,
+    Text,
+)
 
 
 def withhold(context: Context, findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -31,6 +43,7 @@ def withhold(context: Context, findings: Sequence[Finding]) -> Iterator[Finding]
         for span, what in blocked
         if not any(other.contains(span) and other != span for other, _ in blocked)
     ]
+    yield from _equal_entries(context)
     reported: set[Span] = set()
     for finding in findings:
         around = next((b for b in blocked if b[0].contains(finding.span)), None)
@@ -42,6 +55,26 @@ def withhold(context: Context, findings: Sequence[Finding]) -> Iterator[Finding]
         message = f"{what} become equal on the target; merge them by hand"
         header = Span(span.start, min(span.end, _line_end(context, span.start)))
         yield context.finding("FL201", message, header, note=True)
+
+
+def _equal_entries(context: Context) -> Iterator[Finding]:
+    """``{"flagos": a, "npu": a}``: entries that say the same as the one that moved go."""
+    own = context.vocabulary.target.device_type
+    for display in context.scopes.nodes[ast.Dict]:
+        keys = [key.value if isinstance(key, ast.Constant) else None for key in display.keys]
+        kept = next((i for i, key in enumerate(keys) if key == own), None)
+        others = [i for i, key in enumerate(keys) if key in context.other_types]
+        if kept is None or not others:
+            continue
+        key = display.keys[kept]
+        if key is None or context.devices.verdict(key) is not Verdict.YES:
+            continue
+        value = context.source.segment(display.values[kept])
+        drop = tuple(i for i in others if context.source.segment(display.values[i]) == value)
+        if drop:
+            fix = Fix("Drop the equal entries", (Members(context.source.span(display), drop),))
+            message = "entries of other vendors say the same as the target's own, and go"
+            yield context.finding("FL201", message, display, severity=Severity.INFO, fix=fix)
 
 
 def _collide(texts: Sequence[str]) -> bool:
@@ -112,6 +145,3 @@ def _after(context: Context, member: Span, edits: Sequence[tuple[Edit, Finding]]
         at = edit.span.end
     parts.append(text[at : member.end])
     return "".join(parts)
-
-
-__all__ = ["Fix", "withhold"]

@@ -96,14 +96,29 @@ _EXTENSION = re.compile(r"_C|_ext|\w+_(?:cuda|ext|kernels?)|cuda_\w+|ops")
 
 def _kernel_calls(context: Context) -> Iterator[Finding]:
     """``if x.is_cuda: return ext.forward(x)``: may I hand this pointer to a CUDA kernel?"""
-    for node in context.scopes.nodes[ast.If]:
-        asked = [part for part in ast.walk(node.test) if isinstance(part, ast.Attribute)]
-        if not any(part.attr in context.vocabulary.attributes for part in asked):
+    seen: set[ast.AST] = set()
+    for attribute in context.scopes.nodes[ast.Attribute]:
+        if attribute.attr not in context.vocabulary.attributes:
             continue
-        if any(_calls_extension(context, statement) for statement in node.body):
-            context.protected.append(context.source.span(node.test))
+        test = _test_around(context, attribute)
+        if test is None or test in seen:
+            continue
+        seen.add(test)
+        branch = context.scopes.parents[test]
+        assert isinstance(branch, ast.If)
+        if any(_calls_extension(context, statement) for statement in branch.body):
+            context.protected.append(context.source.span(test))
             message = "asks whether a compiled CUDA kernel can take the tensor; it stays"
-            yield context.finding("FL111", message, node.test, note=True)
+            yield context.finding("FL111", message, test, note=True)
+
+
+def _test_around(context: Context, node: ast.AST) -> ast.expr | None:
+    """The test of an ``if`` that an expression is part of."""
+    current, parent = node, context.scopes.parents.get(node)
+    while isinstance(parent, ast.expr):
+        current, parent = parent, context.scopes.parents.get(parent)
+    is_test = isinstance(parent, ast.If) and parent.test is current
+    return current if is_test and isinstance(current, ast.expr) else None
 
 
 def _calls_extension(context: Context, statement: ast.stmt) -> bool:

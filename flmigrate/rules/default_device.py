@@ -15,6 +15,8 @@ from flmigrate.findings import Finding
 
 def check(context: Context) -> Iterator[Finding]:
     """Findings where a file sets the target as its default device."""
+    if "set_default_device" not in context.source.text:
+        return
     kinds = {*context.vocabulary.device_types, context.vocabulary.target.device_type}
     setters = []
     loaders, fitted = [], False

@@ -6,6 +6,7 @@ A guarded import already degrades by itself and is left in peace; a hard one wil
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from flmigrate.analysis.context import Context
@@ -25,6 +26,7 @@ def check(context: Context) -> Iterator[Finding]:
                 )
                 if package:
                     yield _import(context, statement, package)
+                    yield from _ladder(context, statement)
                     break
     for keyword in (k for call in context.scopes.nodes[ast.Call] for k in call.keywords):
         if keyword.arg not in ("attn_implementation", "_attn_implementation"):
@@ -51,6 +53,21 @@ def _import(context: Context, statement: ast.stmt, package: str) -> Finding:
         message += "; the import is guarded and degrades by itself"
         return context.finding("FL303", message, statement, severity=Severity.INFO)
     return context.finding("FL303", message, statement, note=True)
+
+
+_PROBE = re.compile(r"_*is_\w+")
+
+
+def _ladder(context: Context, statement: ast.stmt) -> Iterator[Finding]:
+    """``if is_cuda(): from a import f / elif is_npu(): from b import f``: kernels by vendor."""
+    branch = context.scopes.parents.get(statement)
+    outer = context.scopes.parents.get(branch) if branch is not None else None
+    if not isinstance(branch, ast.If) or not branch.orelse or isinstance(outer, ast.If):
+        return
+    name = context.names.called_name(branch.test) if isinstance(branch.test, ast.Call) else ""
+    if _PROBE.fullmatch(name) and branch.body == [statement]:
+        message = "kernels chosen by vendor; take the portable arm"
+        yield context.finding("FL201", message, branch.test, note=True)
 
 
 def is_guarded(context: Context, node: ast.AST) -> bool:

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from flmigrate.analysis.context import Context
-from flmigrate.findings import Finding, Fix, Import, Severity, Statement
+from flmigrate.findings import Branch, Finding, Fix, Import, Severity
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -50,19 +50,19 @@ def _statement(context: Context, statement: ast.Import | ast.ImportFrom) -> Iter
 
 def _removal(
     context: Context, statement: ast.Import | ast.ImportFrom, gone: list[str], some_stay: bool
-) -> Import | Statement:
+) -> Import | Branch:
     """Remove the import; a guard around nothing else goes with it."""
     guard = context.scopes.parents.get(statement)
     whole = len(gone) == len(statement.names) and not some_stay
     if whole and isinstance(guard, ast.Try) and guard.body == [statement]:
         silent = all(_is_silent(h) for h in guard.handlers)
         if silent and not guard.orelse and not guard.finalbody:
-            return Statement(context.source.span(guard), None)
+            return Branch(context.source.span(guard))
     if whole and isinstance(guard, ast.If) and guard.body == [statement]:
         parent = context.scopes.parents.get(guard)
         is_elif = isinstance(parent, ast.If) and guard in parent.orelse
         if not guard.orelse and not is_elif and _only_asks(context, guard.test):
-            return Statement(context.source.span(guard), None)
+            return Branch(context.source.span(guard))
     return Import(context.source.span(statement), remove=tuple(gone))
 
 

@@ -178,7 +178,9 @@ _PATCHERS = frozenset({"unittest.mock.patch", "mock.patch", "pytest.MonkeyPatch.
 def _patched_names(context: Context) -> Iterator[Finding]:
     """``mock.patch("torch.cuda.device_count")`` must follow the code under test."""
     for node in context.scopes.nodes[ast.Constant]:
-        if not isinstance(node.value, str) or not context.vocabulary.in_namespace(node.value):
+        if not isinstance(node.value, str) or not node.value.startswith("torch"):
+            continue
+        if not context.vocabulary.in_namespace(node.value):
             continue
         call = context.scopes.parents.get(node)
         if not isinstance(call, ast.Call) or call.args[:1] != [node]:
@@ -236,6 +238,8 @@ def _looked_up_names(context: Context) -> Iterator[Finding]:
     target = context.vocabulary.target
     for call in context.scopes.nodes[ast.Call]:
         if len(call.args) < 2 or not isinstance(call.args[1], ast.Constant):
+            continue
+        if context.names.called_name(call) not in ("getattr", "hasattr"):
             continue
         function = context.names.resolve(call.func).only
         if function not in ("builtins.getattr", "builtins.hasattr"):

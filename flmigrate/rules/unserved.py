@@ -27,23 +27,23 @@ def check(context: Context) -> Iterator[Finding]:
                 if vendor is not None:
                     yield _finding(context, statement, vendor, module)
                     break
+    words = {name.partition(".")[2] for v in unserved for name in v.namespaces}
+    words |= {word.partition(".")[0] for word in words}
     for node in context.scopes.nodes[ast.Attribute]:
-        if isinstance(context.scopes.parents.get(node), ast.Attribute):
+        # ``torch.xpu`` itself, whatever follows it; resolving all other chains is wasted.
+        if node.attr not in words or not isinstance(node.value, ast.Name):
             continue
-        if not _starts_at_torch(node):
-            continue
-        path = context.names.resolve(node).only
+        whole: ast.expr = node
+        parent = context.scopes.parents.get(whole)
+        while isinstance(parent, ast.Attribute):
+            whole, parent = parent, context.scopes.parents.get(parent)
+        path = context.names.resolve(whole).only
         vendor = _owner(unserved, path, ("namespaces",))
         if vendor is not None:
-            yield _finding(context, node, vendor, path)
+            yield _finding(context, whole, vendor, path)
 
 
 _PACKAGES = ("plugins", "libraries")
-
-
-def _starts_at_torch(node: ast.expr) -> bool:
-    # Chains of two names at least, ``torch.xpu`` and longer; resolving all others is wasted.
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute)
 
 
 def _modules(context: Context, statement: ast.Import | ast.ImportFrom) -> list[str]:

@@ -15,7 +15,9 @@ import re
 from collections.abc import Iterator
 
 from flmigrate.analysis.context import Context
-from flmigrate.findings import Finding, Severity, Span
+from flmigrate.analysis.kinds import Verdict
+from flmigrate.findings import Finding, Fix, Members, Severity, Span
+from flmigrate.rules.collapse import without_probe
 from flmigrate.rules.strings import device_literals
 
 _HELPER = re.compile(r"_*(?:is|has|check|have)_\w+")
@@ -30,13 +32,16 @@ def check(context: Context) -> Iterator[Finding]:
     seen: set[ast.AST] = set()
     for node in sorted(others, key=context.source.start):
         question = _question(context, node)
-        if question is None:
+        named = (
+            {literals[part] for part in ast.walk(question) if part in literals}
+            if question is not None
+            else set()
+        )
+        if question is None or named & canonical:
             yield from _entry(context, node, literals, canonical, seen)
         elif question not in seen:
             seen.add(question)
-            named = {literals[part] for part in ast.walk(question) if part in literals}
-            if not named & canonical:
-                yield from _kept_test(context, question, ", ".join(sorted(named)))
+            yield from _kept_test(context, question, ", ".join(sorted(named)))
     yield from _probes(context)
 
 
@@ -101,10 +106,27 @@ def _entry(
             yield from _other_members(context, node, display, seen)
         return
     context.protected.append(context.source.span(node))
-    if display is not None and display not in seen:
-        seen.add(display)
-        message = f'"{literals[node]}" stays beside the entry that moves; the target needs one'
-        yield context.finding("FL201", message, node, severity=Severity.INFO)
+    if display is None or display in seen:
+        return
+    seen.add(display)
+    message = f'"{literals[node]}" stays beside the entry that moves; the target needs one'
+    fix = _without_others(context, display, literals)
+    if fix is not None:
+        message = "entries of other vendors go: the target's own stands for them"
+    yield context.finding("FL201", message, node, severity=Severity.INFO, fix=fix)
+
+
+def _without_others(
+    context: Context, display: ast.AST, literals: dict[ast.expr, str]
+) -> Fix | None:
+    """Drop the other vendors from a collection that is known to list devices."""
+    if not isinstance(display, ast.Tuple | ast.List | ast.Set):
+        return None
+    ours = [element for element in display.elts if element in literals]
+    if any(context.devices.verdict(element) is not Verdict.YES for element in ours):
+        return None
+    drop = [i for i, e in enumerate(display.elts) if literals.get(e) in context.other_types]
+    return Fix("Drop the other vendors", (Members(context.source.span(display), tuple(drop)),))
 
 
 def _other_members(
@@ -120,25 +142,100 @@ def _other_members(
 
 def _probes(context: Context) -> Iterator[Finding]:
     """``if torch.npu.is_available()`` where cuda is the canonical vendor."""
+    kept: set[ast.AST] = set()
+    probes = dict(_probes_of_others(context))
+    for call, vendor in probes.items():
+        test = _whole_test(context, call)
+        if test is None or test in kept or _in_helper(context, call):
+            continue
+        alternative = _alternative(context, call)
+        if alternative is not None:
+            context.protected.append(context.source.span(call))
+            operation, position = alternative
+            edit = Members(context.source.span(operation), (position,))
+            message = f"the probe for {vendor} goes: the target's own stands for it"
+            dropped = Fix("Drop the probe", (edit,))
+            yield context.finding("FL201", message, call, severity=Severity.INFO, fix=dropped)
+        elif not _asks_helper(context, test, call):
+            kept.add(test)
+            alone = all(part in probes for part in _operands(test))
+            fix = without_probe(context, test) if alone else None
+            if fix is None:
+                yield from _kept_probe(context, test, vendor, alone and test is call)
+                continue
+            context.protected.append(context.source.span(context.scopes.parents[test]))
+            message = f"the arm for {vendor} goes: {context.canonical_vendor}'s stands for it"
+            yield context.finding("FL201", message, call, severity=Severity.INFO, fix=fix)
+
+
+def _operands(test: ast.expr) -> list[ast.expr]:
+    return test.values if isinstance(test, ast.BoolOp) else [test]
+
+
+def _kept_probe(context: Context, test: ast.expr, vendor: str, raises: bool) -> Iterator[Finding]:
+    if not raises:
+        yield from _kept_test(context, test, vendor)
+        return
+    for span in (context.source.span(test), *_guarded(context, test)):
+        context.protected.append(span)
+    message = f"this probe raises on the target, which has no torch.{vendor}"
+    yield context.finding("FL201", message, test, severity=Severity.ERROR, note=True)
+
+
+def _probes_of_others(context: Context) -> Iterator[tuple[ast.Call, str]]:
+    """``torch.npu.is_available()`` and ``hasattr(torch, "npu")``, with their vendor."""
     for reference in context.references:
-        if not reference.path.endswith((".is_available", ".device_count")):
-            continue
-        vendor = context.vendor_of(reference.path)
-        if vendor is None or vendor == context.canonical_vendor:
-            continue
-        call = context.is_called(reference.node)
-        if call is None or not _decides(context, call) or _in_helper(context, call):
-            continue
-        yield from _kept_test(context, call, vendor)
+        if reference.path.endswith(".is_available"):
+            vendor = context.vendor_of(reference.path)
+            call = context.is_called(reference.node)
+            if call is not None and vendor not in (None, context.canonical_vendor):
+                yield call, str(vendor)
+    for call in context.scopes.nodes[ast.Call]:
+        if context.names.called_name(call) == "hasattr" and len(call.args) == 2:
+            name = call.args[1]
+            if isinstance(name, ast.Constant) and name.value in context.other_types:
+                if context.names.resolve(call.args[0]).only == "torch":
+                    yield call, str(name.value)
 
 
-def _decides(context: Context, call: ast.expr) -> bool:
-    """Whether a probe is (a part of) the test of an ``if`` or of a conditional expression."""
-    current: ast.AST = call
+def _whole_test(context: Context, call: ast.expr) -> ast.expr | None:
+    """The test of an ``if`` or conditional expression that a probe decides, with all its ands."""
+    current: ast.expr = call
     parent = context.scopes.parents.get(current)
-    while isinstance(parent, ast.BoolOp | ast.UnaryOp | ast.Compare):
+    while isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
         current, parent = parent, context.scopes.parents.get(parent)
-    return isinstance(parent, ast.If | ast.IfExp) and parent.test is current
+    outer: ast.AST = current
+    while isinstance(parent, ast.BoolOp | ast.UnaryOp):
+        outer, parent = parent, context.scopes.parents.get(parent)
+    decides = isinstance(parent, ast.If | ast.IfExp) and parent.test is outer
+    return current if decides else None
+
+
+def _asks_helper(context: Context, test: ast.expr, probe: ast.expr) -> bool:
+    """Whether a helper such as ``is_npu_available()`` is asked too: once moved, it is true."""
+    return any(
+        isinstance(part, ast.Call)
+        and part is not probe
+        and _HELPER.fullmatch(context.names.called_name(part)) is not None
+        and context.names.called_name(part) != "is_available"
+        for part in ast.walk(test)
+    )
+
+
+def _alternative(context: Context, call: ast.expr) -> tuple[ast.BoolOp, int] | None:
+    """The ``or`` in which a probe stands after the canonical vendor's, and its position."""
+    operation = context.scopes.parents.get(call)
+    if not isinstance(operation, ast.BoolOp) or not isinstance(operation.op, ast.Or):
+        return None
+    position = operation.values.index(call)
+    own = f"{context.vocabulary.target.namespace}.is_available"
+    for value in operation.values[:position]:
+        if isinstance(value, ast.Call):
+            path = context.names.resolve(value.func).only
+            if path == own or context.vendor_of(path) == context.canonical_vendor:
+                if path.endswith(".is_available"):
+                    return operation, position
+    return None
 
 
 def _in_helper(context: Context, node: ast.AST) -> bool:
