@@ -118,7 +118,22 @@ def rewrite_unit(unit: Unit, settings: Settings, project: Project | None = None)
 
 
 def _run(unit: Unit, settings: Settings, project: Project | None, state: _State) -> list[Finding]:
-    before: Context | None = None
+    contexts: list[Context] = []
+    try:
+        return _rounds(unit, settings, project, state, contexts)
+    finally:
+        for context in contexts:
+            context.release()
+
+
+def _rounds(
+    unit: Unit,
+    settings: Settings,
+    project: Project | None,
+    state: _State,
+    contexts: list[Context],
+) -> list[Finding]:
+    """Fix and look again until nothing is left to fix; keeps every look in ``contexts``."""
     if not settings.canonical_vendor:
         data = unit.text.encode("utf-8", "surrogatepass")
         vendor = settings.vocabulary.canonical_vendor([data])
@@ -127,17 +142,17 @@ def _run(unit: Unit, settings: Settings, project: Project | None, state: _State)
         try:
             context = _context(unit, settings, project, state.text)
         except SyntaxError as error:
-            if before is None:
+            if not contexts:
                 raise
             raise GuardError(f"the new text would not parse: {error.msg}") from error
-        before = before or context
+        contexts.append(context)
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
         chosen = _choose(findings, settings, state)
         if not chosen:
             if state.fixed:
-                _guard_names(before.names, context)
-                _guard_compilation(before, context)
+                _guard_names(contexts[0].names, context)
+                _guard_compilation(contexts[0], context)
             return _finish(settings, context, findings, state)
         _apply(context, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")

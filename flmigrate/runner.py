@@ -122,7 +122,9 @@ class _Worker:
                 path.stem == "__init__",
                 self.project.asker(name),
             )
-            return self.project.testimony(context, wanted)
+            told = self.project.testimony(context, wanted)
+            context.release()
+            return told
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             return frozenset()  # such a file tells nothing
 
@@ -153,7 +155,7 @@ def _without_collections() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-            gc.collect()
+            gc.collect(1)
 
 
 def _testify(wanted: frozenset[Fact], chunk: Sequence[Path]) -> frozenset[Fact]:

@@ -280,11 +280,8 @@ class Containers:
 
     def _keyed_parameter(self, call: ast.Call, which: int | str) -> Verdict:
         """A dictionary that is handed on: whether the function looks it up by a device."""
-        for callee in self._slots.callees(call):
-            slot = self._slots.parameter(callee, which, self._slots.is_by_class(call))
-            if slot is not None and self._keyed(slot):
-                return Verdict.YES
-        return Verdict.UNKNOWN
+        slot = self._slots.filled_by(call, which)
+        return Verdict.YES if slot is not None and self._keyed(slot) else Verdict.UNKNOWN
 
 
 def _joins_at_colon(call: ast.Call) -> bool:

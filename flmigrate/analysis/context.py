@@ -13,6 +13,7 @@ from flmigrate.analysis.flow import Flow
 from flmigrate.analysis.kinds import Asker, Kind, backend_kind, device_kind
 from flmigrate.analysis.names import Names
 from flmigrate.analysis.scopes import Scopes
+from flmigrate.analysis.slots import Slots
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary
 from flmigrate.findings import Finding, Fix, Severity, Span
@@ -65,6 +66,11 @@ class Context:
             self.canonical_vendor = self.vocabulary.canonical_vendor([words])
 
     @cached_property
+    def slots(self) -> Slots:
+        """Where values are kept in the file."""
+        return Slots(self.names)
+
+    @cached_property
     def devices(self) -> Flow:
         """Follows device strings."""
         return self._flow(device_kind(self.vocabulary.all_device_types))
@@ -75,7 +81,7 @@ class Context:
         return self._flow(backend_kind(self.vocabulary.all_backends))
 
     def _flow(self, kind: Kind) -> Flow:
-        return Flow(self.names, kind, self.vocabulary.canonical, self.ask, self.module_name)
+        return Flow(self.slots, kind, self.vocabulary.canonical, self.ask, self.module_name)
 
     @cached_property
     def canonical_types(self) -> frozenset[str]:
@@ -200,6 +206,15 @@ class Context:
     def _roots(self) -> frozenset[str]:
         names = (*self.vocabulary.target.api, *self.vocabulary.namespaces)
         return frozenset(name.partition(".")[0] for name in names)
+
+    def release(self) -> None:
+        """Let go of the tree: its parts know each other, and only a collection would free them."""
+        for name in ("devices", "backends"):
+            flow = self.__dict__.get(name)
+            if flow is not None:
+                for part in (flow.values, flow.destinations, flow.containers, flow.slots, flow):
+                    part.__dict__.clear()
+        self.__dict__.clear()
 
     # --- making findings -------------------------------------------------------------------
 

@@ -257,15 +257,14 @@ class Destinations:
 
     def _parameter(self, call: ast.Call, which: int | str) -> Verdict:
         """What the parameter is that a positional index or keyword of a call fills."""
-        by_class = self._slots.is_by_class(call)
-        for callee in self._slots.callees(call):
-            slot = self._slots.parameter(callee, which, by_class)
-            if slot is not None:
-                return self.stored(slot)
-            if isinstance(callee, ast.ClassDef):
-                bases = self._slots.outside_bases(callee)
-                if any(self._flow.asked(base, str(which)) for base in bases):
-                    return Verdict.YES
+        slot = self._slots.filled_by(call, which)
+        if slot is not None:
+            return self.stored(slot)
+        callee = self._slots.callee(call)
+        if isinstance(callee, ast.ClassDef):
+            bases = self._slots.outside_bases(callee)
+            if any(self._flow.asked(base, str(which)) for base in bases):
+                return Verdict.YES
         path = self.names.resolve(call.func).only
         if not path and isinstance(call.func, ast.Attribute):
             # A method of an object whose class is not known here: what all methods of that

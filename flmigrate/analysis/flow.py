@@ -20,7 +20,7 @@ from typing import TypeVar
 from flmigrate.analysis.containers import Containers
 from flmigrate.analysis.destinations import Destinations
 from flmigrate.analysis.kinds import Asker, Kind, Verdict
-from flmigrate.analysis.names import LOCAL, Names
+from flmigrate.analysis.names import LOCAL
 from flmigrate.analysis.slots import Slot, Slots
 from flmigrate.analysis.values import Values
 
@@ -34,15 +34,15 @@ class Flow:
 
     def __init__(
         self,
-        names: Names,
+        slots: Slots,
         kind: Kind,
         canonical: Callable[[str], str],
         ask: Asker,
         module_name: str = "",
     ) -> None:
         """``canonical`` gives vendor API its ``torch.cuda`` name; ``ask`` looks in other files."""
-        self.names = names
-        self.slots = Slots(names)
+        self.names = slots.names
+        self.slots = slots
         self.kind = kind
         self.canonical = canonical
         self.module_name = module_name

@@ -218,7 +218,9 @@ class Project:
             context = None  # that file is reported when its own turn comes
         self._contexts[module] = context
         if len(self._contexts) > _KEPT:
-            self._contexts.popitem(last=False)
+            _, oldest = self._contexts.popitem(last=False)
+            if oldest is not None and not self._active:
+                oldest.release()
         return context
 
     def testimony(self, context: Context, wanted: frozenset[Fact]) -> frozenset[Fact]:

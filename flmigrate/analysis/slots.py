@@ -26,7 +26,9 @@ class Slots:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.scopes: Scopes = names.scopes
-        self._attributes: dict[str, list[ast.Attribute]] | None = None
+        self._attributes: dict[str, list[ast.Attribute]] = {}
+        for attribute in self.scopes.nodes[ast.Attribute]:
+            self._attributes.setdefault(attribute.attr, []).append(attribute)
         self._by_slot: dict[str, dict[Slot, list[ast.Attribute]]] = {}
         self._calls: dict[str, dict[Definition, list[ast.Call]]] = {}
         self._definitions: dict[str, Definition] | None = None
@@ -62,10 +64,6 @@ class Slots:
 
     def attribute_nodes(self, name: str) -> list[ast.Attribute]:
         """Every attribute of the file with this name."""
-        if self._attributes is None:
-            self._attributes = {}
-            for attribute in self.scopes.nodes[ast.Attribute]:
-                self._attributes.setdefault(attribute.attr, []).append(attribute)
         return self._attributes.get(name, [])
 
     def attributes_of(self, slot: Slot) -> list[ast.Attribute]:
@@ -127,34 +125,28 @@ class Slots:
             for attribute in self.attribute_nodes(name):
                 call = self.scopes.parents.get(attribute)
                 if isinstance(call, ast.Call) and call.func is attribute:
-                    for callee in self.callees(call):
+                    callee = self.callee(call)
+                    if callee is not None:
                         found.setdefault(callee, []).append(call)
         return found
 
     def _binder(self, definition: ast.AST) -> Scope:
         return self.scopes.around(self.scopes.parents[definition])
 
-    def callees(self, call: ast.Call) -> list[Definition]:
-        """The functions and classes of this file that a call may run."""
+    def callee(self, call: ast.Call) -> Definition | None:
+        """The function or class of this file that a call runs."""
         if isinstance(call.func, ast.Attribute):
             owner = self._local_class(self.names.class_of(call.func.value))
             method = self.method_of(owner, call.func.attr) if owner is not None else None
             if method is not None:
-                return [method]
+                return method
         path = self.names.resolve(call.func).only
-        definition = self.definition(path.removeprefix(LOCAL)) if path.startswith(LOCAL) else None
-        return [definition] if definition is not None else []
+        return self.definition(path.removeprefix(LOCAL)) if path.startswith(LOCAL) else None
 
-    def functions(self, call: ast.Call) -> list[Function]:
-        """The functions of this file that a call may run; a class runs its constructor."""
-        found: list[Function] = []
-        for callee in self.callees(call):
-            if isinstance(callee, ast.ClassDef):
-                constructor = self.method_of(callee, "__init__")
-                found += [constructor] if constructor is not None else []
-            else:
-                found.append(callee)
-        return found
+    def function(self, call: ast.Call) -> Method | None:
+        """The function of this file that a call runs; a class runs its constructor."""
+        callee = self.callee(call)
+        return self.method_of(callee, "__init__") if isinstance(callee, ast.ClassDef) else callee
 
     def _local_class(self, path: str) -> ast.ClassDef | None:
         found = self.definition(path.removeprefix(LOCAL)) if path.startswith(LOCAL) else None
@@ -272,8 +264,12 @@ class Slots:
         needs_object = by_class and function.name != "__init__"
         return 0 if needs_object and "builtins.classmethod" not in decorators else 1
 
-    def is_by_class(self, call: ast.Call) -> bool:
-        """Whether a call reaches a method through its class (``Class.method(x)``)."""
+    def filled_by(self, call: ast.Call, which: int | str) -> Slot | None:
+        """The slot of this file that a positional (or keyword) argument of a call fills."""
+        callee = self.callee(call)
+        return self.parameter(callee, which, self._is_by_class(call)) if callee else None
+
+    def _is_by_class(self, call: ast.Call) -> bool:
         return isinstance(call.func, ast.Attribute) and bool(self.names.resolve(call.func).paths)
 
     def argument_for(self, call: ast.Call, function: Function, name: str) -> ast.expr | None:
@@ -281,7 +277,7 @@ class Slots:
         for keyword in call.keywords:
             if keyword.arg == name:
                 return keyword.value
-        by_class = self.is_by_class(call)
+        by_class = self._is_by_class(call)
         for position, argument in enumerate(call.args):
             if isinstance(argument, ast.Starred):
                 return None

@@ -91,9 +91,9 @@ class Values:
                 if isinstance(key, ast.Constant):
                     return self._flow.hinted(str(key.value))
                 return self._flow.containers.container(node.func.value) is Verdict.YES
-        for function in self._slots.functions(node):
-            if self.is_kept((function, "return")):
-                return True
+        function = self._slots.function(node)
+        if function is not None and self.is_kept((function, "return")):
+            return True
         called = self.names.called_name(node)
         if self._flow.hinted(called) and not called.startswith(("set_", "_set_")):
             return not path.startswith("torch.")
