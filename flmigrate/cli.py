@@ -38,6 +38,8 @@ def main() -> None:
     type=click.Choice(["entry-points", "every-file", "none"]),
     help="Where the target's import is added.",
 )
+@click.option("--drop-vendor", multiple=True, metavar="NAME", help="Take out arms for NAME.")
+@click.option("--canonical-vendor", metavar="NAME", help="Whose arm stands for all (cuda).")
 @click.option("--notes/--no-notes", default=True, help="Inline notes at places left for a human.")
 @click.option("--allow-dirty", is_flag=True, help="Also write files with uncommitted changes.")
 @click.option(
@@ -75,7 +77,7 @@ def _config(first: str, options: dict[str, Any]) -> Config:
     from dataclasses import replace
 
     from flmigrate.config import ConfigError, load_config
-    from flmigrate.config_checks import Invalid, check_codes, check_globs
+    from flmigrate.config_checks import Invalid, check_codes, check_globs, check_vendors
     from flmigrate.rules import RULES
 
     start = Path(options["stdin_filename"]) if first == "-" else Path(first)
@@ -89,6 +91,12 @@ def _config(first: str, options: dict[str, Any]) -> Config:
             codes = [c.strip() for text in options[name] for c in text.split(",") if c.strip()]
             if codes:
                 given[name] = check_codes(codes, RULES, f"--{name}")
+        if options["drop_vendor"]:
+            dropped = check_vendors(options["drop_vendor"], "--drop-vendor")
+            given["drop_vendors"] = (*config.drop_vendors, *dropped)
+        if options["canonical_vendor"]:
+            [vendor] = check_vendors([options["canonical_vendor"]], "--canonical-vendor")
+            given["canonical_vendor"] = vendor
         if options["exclude"]:
             given["exclude"] = (*config.exclude, *check_globs(options["exclude"], "--exclude"))
     except Invalid as error:
@@ -121,6 +129,7 @@ def _rewrite_stdin(config: Config, options: dict[str, Any]) -> bool:
         options["notes"],
         config.import_in or "",
         config.canonical_vendor or "",
+        config.drop_vendors,
         config.codes_for(path.resolve()),
     )
     result = with_deep_stack(lambda: rewrite_unit(Unit(name, decoded.text), settings).result)

@@ -7,12 +7,12 @@ that for many.
 from __future__ import annotations
 
 import ast
+import builtins
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from flmigrate.analysis.context import Context
-from flmigrate.analysis.names import Names
 from flmigrate.analysis.project import Fact, Project
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary
@@ -55,6 +55,7 @@ class Settings:
     notes: bool = True
     import_in: str = ""
     canonical_vendor: str = ""
+    drop_vendors: tuple[str, ...] = ()
     enabled: Callable[[str], bool] = _always
 
 
@@ -151,7 +152,7 @@ def _rounds(
         chosen = _choose(findings, settings, state)
         if not chosen:
             if state.fixed:
-                _guard_names(contexts[0].names, context)
+                _guard_names(contexts[0], context)
                 _guard_compilation(contexts[0], context)
             return _finish(settings, context, findings, state)
         _apply(context, chosen, state)
@@ -165,6 +166,7 @@ def _context(unit: Unit, settings: Settings, project: Project | None, text: str)
         unit.module,
         unit.is_package,
         canonical_vendor=settings.canonical_vendor,
+        drop_vendors=settings.drop_vendors,
     )
     if project is not None:
         context.ask = project.asker(unit.module)
@@ -326,16 +328,25 @@ def _shifted(finding: Finding, growth: Sequence[tuple[int, int]], source: Source
     return replace(finding, span=span, line=line, column=column, end_line=end_line)
 
 
-def _guard_names(before: Names, after: Context) -> None:
+def _guard_names(before: Context, after: Context) -> None:
     """Refuse a rewrite that leaves a name without the import that bound it."""
-    for name in before.scopes.module.bindings:
-        if name in after.scopes.module.bindings:
-            continue
-        for node in after.scopes.nodes[ast.Name]:
-            if node.id == name and isinstance(node.ctx, ast.Load):
-                scope = after.scopes.scope_of.get(node)
-                if scope is not None and scope.owner(name) is None:
-                    raise GuardError(f'the rewrite would leave "{name}" without its import')
+    lost = _unbound_names(after) - _unbound_names(before)
+    if lost:
+        raise GuardError(f'the rewrite would leave "{min(lost)}" without its import')
+
+
+def _unbound_names(context: Context) -> set[str]:
+    """Names that are read where nothing binds them; none are known behind a star import."""
+    scopes = context.scopes
+    if scopes.stars:
+        return set()
+    return {
+        node.id
+        for node in scopes.nodes[ast.Name]
+        if isinstance(node.ctx, ast.Load)
+        and scopes.binder(node) is None
+        and not hasattr(builtins, node.id)
+    }
 
 
 def _guard_compilation(before: Context, after: Context) -> None:

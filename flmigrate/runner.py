@@ -78,6 +78,7 @@ class _Worker:
             self.job.notes,
             self.job.config.import_in or "",
             self.job.canonical_vendor,
+            self.job.config.drop_vendors,
             self.job.config.codes_for(path),
         )
 

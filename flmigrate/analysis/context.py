@@ -53,6 +53,7 @@ class Context:
     is_package: bool = False
     ask: Asker = _nobody_knows
     canonical_vendor: str = ""
+    drop_vendors: tuple[str, ...] = ()
     protected: list[Span] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -68,6 +68,8 @@ class Aliases:
                 return self._home(alias.path, alias.entry).rpartition(".")[2] + tail
         elif base and self._stays_valid(reference, base, None):
             return reference.written
+        elif reference.node is root and self._is_assigned(root):
+            return reference.written  # ``sync = torch.cuda.synchronize`` moves where it is set
         elif alias is None:
             # ``nn.DataParallel``, ``self.torch.cuda``: keep as much of the chain as fits.
             part = reference.node
@@ -97,7 +99,9 @@ class Aliases:
         scopes = self.context.scopes
         owner = scopes.scope_of.get(node, scopes.module).owner("torch")
         if owner is None:
-            return False
+            # Only an import that changes brings ``import torch`` along.
+            alias = self._alias_of(_root(node) if isinstance(node, ast.expr) else node)
+            return alias is not None and alias.mode is Mode.STAY
         return self.context.names.binding_origins(owner, "torch").only != "torch"
 
     def covers(self, reference: Reference) -> bool:
@@ -134,7 +138,7 @@ class Aliases:
         context = self.context
         for kind in (ast.Import, ast.ImportFrom):
             for statement in context.scopes.nodes[kind]:
-                scope = context.scopes.around(statement)
+                around = context.scopes.around(statement)
                 for alias in statement.names:
                     path = alias.name
                     if isinstance(statement, ast.ImportFrom):
@@ -148,6 +152,7 @@ class Aliases:
                     if entry is not None and (entry.status == "keep" or entry.in_place):
                         continue
                     name = alias.asname or alias.name
+                    scope = around.owner(name) or around  # ``global`` binds further out
                     yield scope, name, _Alias(alias, statement, path, entry, Mode.STAY)
 
     def _alias_of(self, root: ast.expr) -> _Alias | None:
@@ -163,10 +168,16 @@ class Aliases:
             return ""
         if all(binding.kind == "import" for binding in owner.bindings[root.id]):
             return ""
-        for path in self.context.names.binding_origins(owner, root.id).paths:
+        for path in sorted(self.context.names.binding_origins(owner, root.id).paths):
             if self.context.vocabulary.canonical(path) == CANONICAL:
                 return path
         return ""
+
+    def _is_assigned(self, root: ast.expr) -> bool:
+        owner = self.context.scopes.binder(root) if isinstance(root, ast.Name) else None
+        if owner is None or not isinstance(root, ast.Name):
+            return False
+        return all(binding.kind == "assign" for binding in owner.bindings[root.id])
 
     def _home(self, path: str, entry: Api | None) -> str:
         """Where an imported name is found on the target; empty where nowhere."""

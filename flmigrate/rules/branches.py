@@ -8,6 +8,7 @@ be the worst result.
 from __future__ import annotations
 
 import ast
+import bisect
 from collections.abc import Iterator, Sequence
 
 from flmigrate.analysis.context import Context
@@ -128,7 +129,11 @@ def _after(context: Context, member: Span, edits: Sequence[tuple[Edit, Finding]]
     """The text of a member after its edits, near enough to see whether two are equal."""
     text = context.source.text
     parts, at = [], member.start
-    for edit, _ in edits:
+    first = bisect.bisect_left(edits, member.start, key=lambda pair: pair[0].span.start)
+    for position in range(first, len(edits)):
+        edit = edits[position][0]
+        if edit.span.start >= member.end:
+            break
         if edit.span.start < at or not member.contains(edit.span):
             continue
         parts.append(text[at : edit.span.start])

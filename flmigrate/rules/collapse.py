@@ -17,11 +17,11 @@ from flmigrate.findings import Branch, Expression, Fix
 _SIMPLE_METHODS = frozenset({"to", "cuda", "npu", "musa", "mlu", "gcu", "append", "add"})
 
 
-def without_probe(context: Context, probe: ast.expr) -> Fix | None:
+def without_probe(context: Context, probe: ast.expr, *, any_arm: bool = False) -> Fix | None:
     """The fix that takes out what runs only where a probe of another vendor holds.
 
-    ``None`` where the probe is more than the whole test, where the arm is not simple, or where
-    a name would be left without a value.
+    ``None`` where the probe is more than the whole test, where the arm is not simple (unless
+    ``any_arm``), or where a name would be left without a value.
     """
     test: ast.expr = probe
     parent = context.scopes.parents.get(test)
@@ -50,7 +50,8 @@ def without_probe(context: Context, probe: ast.expr) -> Fix | None:
             arms.append((len(chain), None))
         gone = [at]
     for i in gone:
-        if not _is_simple(context, suites[i]) or _unbinds(context, top, suites[i]):
+        simple = any_arm or _is_simple(context, suites[i])
+        if not simple or _unbinds(context, top, suites[i]):
             return None
     if len(arms) == 1 and arms[0][1] is None:
         if _leaves(suites[arms[0][0]]) and _has_more(context, top):

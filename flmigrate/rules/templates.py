@@ -19,7 +19,7 @@ class Spelling(Protocol):
 
 
 _HOLE = re.compile(r"\$(\*|[A-Za-z_]\w*)")
-_DANGLING = re.compile(r"\(\s*,\s*|,\s*(?=\))")
+_DANGLING = re.compile(r"\(\s*,\s*|,\s*(?=[),])")
 
 
 def bound_arguments(call: ast.Call, params: tuple[str, ...]) -> dict[str, ast.expr] | None:
@@ -133,7 +133,7 @@ def converted_index(context: Context, argument: ast.expr) -> str | None:
     if kind is Index.TEXT:
         assert isinstance(argument, ast.Constant)
         number = str(argument.value).partition(":")[2]
-        return number or "None"
+        return str(int(number)) if number.isdigit() else "None"
     if kind is Index.DEVICE:
         return "__0__.index"
     return "torch.accelerator._get_device_index(__0__, optional=True)"

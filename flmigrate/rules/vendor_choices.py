@@ -154,17 +154,24 @@ def _probes(context: Context) -> Iterator[Finding]:
             operation, position = alternative
             edit = Members(context.source.span(operation), (position,))
             message = f"the probe for {vendor} goes: the target's own stands for it"
-            dropped = Fix("Drop the probe", (edit,))
-            yield context.finding("FL201", message, call, severity=Severity.INFO, fix=dropped)
+            probe_fix = Fix("Drop the probe", (edit,))
+            yield context.finding("FL201", message, call, severity=Severity.INFO, fix=probe_fix)
         elif not _asks_helper(context, test, call):
             kept.add(test)
             alone = all(part in probes for part in _operands(test))
-            fix = without_probe(context, test) if alone else None
+            dropped = vendor in context.drop_vendors
+            fix = without_probe(context, test, any_arm=dropped) if alone else None
+            if fix is None and dropped:
+                message = f"the arm for {vendor} cannot be dropped by itself"
+                yield context.finding("FL201", message, test, note=True)
+                continue
             if fix is None:
                 yield from _kept_probe(context, test, vendor, alone and test is call)
                 continue
             context.protected.append(context.source.span(context.scopes.parents[test]))
             message = f"the arm for {vendor} goes: {context.canonical_vendor}'s stands for it"
+            if dropped:
+                message = f"the arm for {vendor} goes, a vendor that is to be dropped"
             yield context.finding("FL201", message, call, severity=Severity.INFO, fix=fix)
 
 
@@ -190,12 +197,25 @@ def _probes_of_others(context: Context) -> Iterator[tuple[ast.Call, str]]:
             call = context.is_called(reference.node)
             if call is not None and vendor not in (None, context.canonical_vendor):
                 yield call, str(vendor)
+    for name in context.drop_vendors:
+        yield from _probes_of(context, name)
     for call in context.scopes.nodes[ast.Call]:
         if context.names.called_name(call) == "hasattr" and len(call.args) == 2:
             name = call.args[1]
             if isinstance(name, ast.Constant) and name.value in context.other_types:
                 if context.names.resolve(call.args[0]).only == "torch":
                     yield call, str(name.value)
+
+
+def _probes_of(context: Context, vendor: str) -> Iterator[tuple[ast.Call, str]]:
+    """Probes of a vendor that the target does not serve and the user drops."""
+    table = context.vocabulary.vendors[vendor]
+    probes = ("is_available", "is_built")
+    known = {f"{name}.{probe}" for name in table.namespaces for probe in probes}
+    for call in context.scopes.nodes[ast.Call]:
+        if context.names.called_name(call) in probes:
+            if context.names.resolve(call.func).only in known:
+                yield call, vendor
 
 
 def _whole_test(context: Context, call: ast.expr) -> ast.expr | None:
