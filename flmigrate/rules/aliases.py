@@ -68,7 +68,7 @@ class Aliases:
                 return self._home(alias.path, alias.entry).rpartition(".")[2] + tail
         elif base and self._stays_valid(reference, base, None):
             return reference.written
-        elif reference.node is root and self._is_assigned(root):
+        elif reference.node is root and self._moves_where_set(reference, root):
             return reference.written  # ``sync = torch.cuda.synchronize`` moves where it is set
         elif alias is None:
             # ``nn.DataParallel``, ``self.torch.cuda``: keep as much of the chain as fits.
@@ -173,7 +173,11 @@ class Aliases:
                 return path
         return ""
 
-    def _is_assigned(self, root: ast.expr) -> bool:
+    def _moves_where_set(self, reference: Reference, root: ast.expr) -> bool:
+        """Whether a name is assigned from API that moves by its name alone."""
+        entry = reference.entry
+        if entry is None or entry.first or entry.append or entry.keyword or entry.call:
+            return False
         owner = self.context.scopes.binder(root) if isinstance(root, ast.Name) else None
         if owner is None or not isinstance(root, ast.Name):
             return False

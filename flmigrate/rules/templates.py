@@ -81,7 +81,7 @@ def fill(
     """
     holes: list[Span] = []
     arguments = bound_arguments(call, entry.params)
-    if arguments is None and "$" in template.replace("$*", ""):
+    if arguments is None and "$*" not in template:
         return None
     used: set[str] = set()
 
