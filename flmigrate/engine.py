@@ -6,9 +6,6 @@ that for many.
 
 from __future__ import annotations
 
-import ast
-import builtins
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -31,6 +28,7 @@ from flmigrate.findings import (
     Span,
     Statement,
 )
+from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
 from flmigrate.rules import RULES, check, target_import
 from flmigrate.suppressions import read_suppressions
@@ -76,10 +74,6 @@ class Analysed:
 
     result: Result
     pending: frozenset[Fact] = frozenset()
-
-
-class GuardError(Exception):
-    """The guard refused a rewrite; the file stays as it was."""
 
 
 @dataclass(slots=True)
@@ -152,8 +146,8 @@ def _rounds(
         chosen = _choose(findings, settings, state)
         if not chosen:
             if state.fixed:
-                _guard_names(contexts[0], context)
-                _guard_compilation(contexts[0], context)
+                guard_names(contexts[0], context)
+                guard_compilation(contexts[0], context)
             return _finish(settings, context, findings, state)
         _apply(context, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
@@ -286,27 +280,10 @@ def _finish(
         noted = Source(text)
     except (SyntaxError, RecursionError, MemoryError) as error:
         raise GuardError(f"the text with notes does not parse: {error}") from error
-    if _statements(noted.tree) != _statements(context.source.tree):
+    if statements(noted.tree) != statements(context.source.tree):
         raise GuardError("a note would have changed the program")
     state.text = text
     return [_shifted(finding, growth, noted) for finding in left]
-
-
-def _statements(tree: ast.Module) -> list[tuple[type, int]]:
-    """Kinds and lengths of all statements: what a comment in the wrong place would change."""
-    found: list[tuple[type, int]] = []
-    stack: list[ast.AST] = [tree]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            value = node.value.value
-            found.append((type(value), len(value) if isinstance(value, str) else 0))
-        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):
-                stack.extend(block)
-        found.append((type(node), len(getattr(node, "targets", ()))))
-    return found
 
 
 def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:
@@ -326,46 +303,6 @@ def _shifted(finding: Finding, growth: Sequence[tuple[int, int]], source: Source
     line, column = source.position(span.start)
     end_line = line + finding.end_line - finding.line
     return replace(finding, span=span, line=line, column=column, end_line=end_line)
-
-
-def _guard_names(before: Context, after: Context) -> None:
-    """Refuse a rewrite that leaves a name without the import that bound it."""
-    lost = _unbound_names(after) - _unbound_names(before)
-    if lost:
-        raise GuardError(f'the rewrite would leave "{min(lost)}" without its import')
-
-
-def _unbound_names(context: Context) -> set[str]:
-    """Names that are read where nothing binds them; none are known behind a star import."""
-    scopes = context.scopes
-    if scopes.stars:
-        return set()
-    return {
-        node.id
-        for node in scopes.nodes[ast.Name]
-        if isinstance(node.ctx, ast.Load)
-        and scopes.binder(node) is None
-        and not hasattr(builtins, node.id)
-    }
-
-
-def _guard_compilation(before: Context, after: Context) -> None:
-    """Refuse a rewrite that parses but is not a program any more (a keyword given twice)."""
-    why = _not_compiled(after)
-    if why is not None and _not_compiled(before) is None:
-        raise GuardError(f"the new text would not compile: {why}")
-
-
-def _not_compiled(context: Context) -> str | None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            compile(context.source.tree, context.source.path, "exec", dont_inherit=True)
-        except (SyntaxError, ValueError) as error:
-            return getattr(error, "msg", None) or str(error)
-        except (RecursionError, MemoryError):
-            return None  # deeper than the compiler goes, before the rewrite as well as after
-    return None
 
 
 def _skipped(unit: Unit, code: str, message: str, line: int = 1) -> Result:

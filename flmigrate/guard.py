@@ -1,0 +1,70 @@
+"""The last look at a rewritten file: what must hold, or the file stays as it was."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import warnings
+
+from flmigrate.analysis.context import Context
+
+
+class GuardError(Exception):
+    """The guard refused a rewrite; the file stays as it was."""
+
+
+def guard_names(before: Context, after: Context) -> None:
+    """Refuse a rewrite that leaves a name without the import that bound it."""
+    lost = _unbound_names(after) - _unbound_names(before)
+    if lost:
+        raise GuardError(f'the rewrite would leave "{min(lost)}" without its import')
+
+
+def _unbound_names(context: Context) -> set[str]:
+    """Names that are read where nothing binds them; none are known behind a star import."""
+    scopes = context.scopes
+    if scopes.stars:
+        return set()
+    return {
+        node.id
+        for node in scopes.nodes[ast.Name]
+        if isinstance(node.ctx, ast.Load)
+        and scopes.binder(node) is None
+        and not hasattr(builtins, node.id)
+    }
+
+
+def guard_compilation(before: Context, after: Context) -> None:
+    """Refuse a rewrite that parses but is not a program any more (a keyword given twice)."""
+    why = _not_compiled(after)
+    if why is not None and _not_compiled(before) is None:
+        raise GuardError(f"the new text would not compile: {why}")
+
+
+def _not_compiled(context: Context) -> str | None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(context.source.tree, context.source.path, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError) as error:
+            return getattr(error, "msg", None) or str(error)
+        except (RecursionError, MemoryError):
+            return None  # deeper than the compiler goes, before the rewrite as well as after
+    return None
+
+
+def statements(tree: ast.Module) -> list[tuple[type, int]]:
+    """Kinds and lengths of all statements: what a comment in the wrong place would change."""
+    found: list[tuple[type, int]] = []
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            value = node.value.value
+            found.append((type(value), len(value) if isinstance(value, str) else 0))
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            block = getattr(node, name, None)
+            if isinstance(block, list):
+                stack.extend(block)
+        found.append((type(node), len(getattr(node, "targets", ()))))
+    return found

@@ -1,0 +1,227 @@
+"""One process of a run: its settings, its project, and the files it is given."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from flmigrate.analysis.context import Context
+from flmigrate.analysis.kinds import METHODS
+from flmigrate.analysis.project import Fact, Project, module_names
+from flmigrate.analysis.source import Source
+from flmigrate.analysis.vocabulary import Vocabulary, words_of
+from flmigrate.config import Config
+from flmigrate.encoding import Decoded, UndecodableError, decode, encode
+from flmigrate.engine import Analysed, Settings, Unit, rewrite_unit
+from flmigrate.findings import Finding, Outcome, Result, Severity, Span
+from flmigrate.tables import load_target, load_vendors
+
+_STACK = 512 * 1024 * 1024  # reserved, not used: parsers recurse once per link of a chain
+_RECURSION = 100_000
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a run does, in a form that can be sent to another process."""
+
+    config: Config
+    unsafe_fixes: bool = False
+    notes: bool = True
+    canonical_vendor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One file for a worker."""
+
+    path: Path
+    package_uses_target: bool = False
+
+
+@cache
+def vocabulary_for(target: str) -> Vocabulary:
+    """The vocabulary of a target; raises ``TableError`` for one that cannot be loaded."""
+    return Vocabulary(load_vendors(), load_target(target))
+
+
+class Worker:
+    """The state of one process: settings, project, and the facts found so far."""
+
+    def __init__(self, job: Job, files: Sequence[Path]) -> None:
+        self.job = job
+        self.vocabulary = vocabulary_for(job.config.target)
+        self.project = Project(module_names(files), self.vocabulary, _read_text)
+
+    def settings(self, path: Path) -> Settings:
+        return Settings(
+            self.vocabulary,
+            self.job.unsafe_fixes,
+            self.job.notes,
+            self.job.config.import_in or "",
+            self.job.canonical_vendor,
+            self.job.config.drop_vendors,
+            self.job.config.codes_for(path),
+        )
+
+    def run(self, work: Work) -> Analysed:
+        path = work.path
+        try:
+            decoded = decode(path.read_bytes())
+        except UndecodableError as error:
+            return Analysed(problem(path, "FL901", str(error), error.line))
+        except OSError as error:
+            return Analysed(problem(path, "FL903", error.strerror or str(error)))
+        unit = Unit(
+            str(path),
+            decoded.text,
+            self.project.names.get(path, ""),
+            path.stem == "__init__",
+            work.package_uses_target,
+        )
+        try:
+            analysed = rewrite_unit(unit, self.settings(path), self.project)
+        except Exception as error:  # a defect of ours must not stop the run
+            message = f"internal error, please report it: {type(error).__name__}: {error}"
+            return Analysed(problem(path, "FL904", message))
+        result = checked_for_encoding(analysed.result, decoded)
+        if result.outcome is Outcome.UNCHANGED:
+            # Texts of files that stay are not carried along: there are thousands of them.
+            result = replace(result, before="", after="")
+        return Analysed(result, frozenset(filter(self._can_be_told, analysed.pending)))
+
+    def _can_be_told(self, fact: Fact) -> bool:
+        """Whether other files of the project may know more about a name."""
+        return fact[1].startswith(METHODS) or self.project.owns(fact[1])
+
+    def testimony(self, path: Path, wanted: frozenset[Fact]) -> frozenset[Fact]:
+        name = self.project.names.get(path, "")
+        try:
+            source = Source(_read_text(path), str(path))
+            context = Context(
+                source,
+                self.vocabulary,
+                name,
+                path.stem == "__init__",
+                self.project.asker(name),
+            )
+            told = self.project.testimony(context, wanted)
+            context.release()
+            return told
+        except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
+            return frozenset()  # such a file tells nothing
+
+
+_worker: Worker | None = None
+
+
+def start(job: Job, files: Sequence[Path]) -> None:
+    """Prepare this process for a job over the files of a project."""
+    global _worker
+    _worker = Worker(job, files)
+
+
+def run_chunk(facts: frozenset[Fact], chunk: Sequence[Work]) -> list[Analysed]:
+    """Take some files through the engine, with what is known of them from other files."""
+    worker = _worker
+    assert worker is not None
+    worker.project.facts = facts
+    with _without_collections():
+        return with_deep_stack(lambda: [worker.run(work) for work in chunk])
+
+
+@contextlib.contextmanager
+def _without_collections() -> Iterator[None]:
+    """Collect garbage once per chunk: looking through live trees again and again costs a third."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+            gc.collect(1)
+
+
+def testify(wanted: frozenset[Fact], chunk: Sequence[Path]) -> frozenset[Fact]:
+    """Which of the ``wanted`` facts this process's project proves by the files of a chunk."""
+    worker = _worker
+    assert worker is not None
+    worker.project.facts = frozenset()
+    witnesses = list(_witnesses(wanted, chunk))
+    with _without_collections():
+        found = with_deep_stack(lambda: [worker.testimony(path, wanted) for path in witnesses])
+    return frozenset[Fact]().union(*found)
+
+
+def _witnesses(wanted: frozenset[Fact], files: Sequence[Path]) -> Iterator[Path]:
+    """Files that mention a name of which it is open whether it holds a device."""
+    names = {_words_of_name(path) for _, path, _ in wanted}
+    for path in files:
+        try:
+            found = frozenset(words_of(path.read_bytes()))
+        except OSError:
+            continue  # reported already
+        if any(words <= found for words in names):
+            yield path
+
+
+def _words_of_name(path: str) -> frozenset[bytes]:
+    """Words that a file has which uses a name: the name, and the class that it belongs to."""
+    *_, owner, name = path.split(".")
+    return frozenset(word.encode() for word in (owner, name) if word is name or owner[:1].isupper())
+
+
+def with_deep_stack(function: Callable[[], _T]) -> _T:
+    """Run ``function`` where long chains and deep nesting do not exhaust the stack."""
+    outcome: list[_T] = []
+    failure: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            outcome.append(function())
+        except BaseException as error:  # re-raised in the caller's thread
+            failure.append(error)
+
+    limit, size = sys.getrecursionlimit(), threading.stack_size(_STACK)
+    sys.setrecursionlimit(max(limit, _RECURSION))
+    try:
+        thread = threading.Thread(target=target, daemon=True)
+        thread.start()
+        while thread.is_alive():
+            thread.join(0.5)  # with a time-out, so that an interrupt is noticed
+    finally:
+        threading.stack_size(size)
+        sys.setrecursionlimit(limit)
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+def _read_text(path: Path) -> str:
+    return decode(path.read_bytes()).text
+
+
+def problem(path: Path | str, code: str, message: str, line: int = 1) -> Result:
+    """The result of a file that could not be handled, for the reason given."""
+    reason = Finding(code, message, Span(0, 0), line, 1, line, Severity.WARNING)
+    return Result(str(path), Outcome.SKIPPED, reason=reason)
+
+
+def checked_for_encoding(result: Result, decoded: Decoded) -> Result:
+    """The result, or a skipped one where its new text does not fit the file's encoding."""
+    if result.outcome is Outcome.CHANGED:
+        try:
+            encode(decoded, result.after)
+        except UndecodableError as error:
+            message = f"the new text does not fit the file's encoding: {error.reason}"
+            skipped = problem(result.path, "FL901", message)
+            return replace(skipped, before=result.before, after=result.before)
+    return result
