@@ -17,6 +17,7 @@ from flmigrate.findings import Finding
 
 _NVIDIA_NAME = re.compile(
     r"check_\w*(?:cuda|nvidia|nccl)\w*|\w*cuda\w*(?:capability|capable|support|supported|arch)\w*"
+    r"|\w*cuda_(?:obj|kernels?|ops?|ext|fn|impl|module)\w*"
     r"|\w*rocm\w*|(?:is|has|have|use)_?(?:nvidia|sm_?\d+|hopper|ampere|blackwell|rocm|hip|cuda_ext\w*)\w*"
     r"|has_cuda|\w*cuda_?graph\w*|is_current_stream_capturing",
     re.IGNORECASE,
