@@ -6,6 +6,8 @@ that for many.
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -185,9 +187,19 @@ def _findings(unit: Unit, settings: Settings, context: Context, state: _State) -
 
 
 def _uses_target(context: Context) -> bool:
+    """Whether the code, not a comment or a sentence, names the target's device or module."""
     target = context.vocabulary.target
     word = target.device_type or target.namespace
-    return word in context.source.text
+    if word not in context.source.text:
+        return False
+    nodes, name = context.scopes.nodes, re.findall(r"\w+", word)[-1]
+    imports = (*nodes[ast.Import], *nodes[ast.ImportFrom])
+    words = [node.attr for node in nodes[ast.Attribute]]
+    words += [node.id for node in nodes[ast.Name]]
+    words += [alias.name for statement in imports for alias in statement.names]
+    texts = [node.value for node in nodes[ast.Constant] if isinstance(node.value, str)]
+    words += [text for text in texts if not re.search(r"\s", text)]
+    return any(name in word for word in words)
 
 
 def _choose(

@@ -80,7 +80,8 @@ class Containers:
                 if isinstance(key, ast.Constant) and isinstance(key.value, str):
                     if self._flow.hinted(key.value):
                         return Verdict.YES
-                    return self.entry_goes(display, key.value)
+                    found = self.entry_goes(display, key.value)
+                    return found if found is Verdict.YES else self._like_others(display, value)
                 return self.display_goes(display)
         return Verdict.UNKNOWN
 
@@ -152,6 +153,16 @@ class Containers:
             return self._parametrized(call, position)
         return Verdict.UNKNOWN
 
+    def _like_others(self, display: ast.Dict, value: ast.expr) -> Verdict:
+        """An indexed device among others (``{"a": "cuda:0", "b": "cuda:1"}``) is what they are."""
+        if not _is_indexed(value):
+            return Verdict.UNKNOWN
+        for key, other in zip(display.keys, display.values, strict=True):
+            if other is not value and _is_indexed(other) and isinstance(key, ast.Constant):
+                if self.entry_goes(display, str(key.value)) is Verdict.YES:
+                    return Verdict.YES
+        return Verdict.UNKNOWN
+
     def entry_goes(self, display: ast.Dict, key: str) -> Verdict:
         """Where the value that a literal dictionary keeps under a key goes."""
         parent = self.scopes.parents.get(display)
@@ -161,6 +172,10 @@ class Containers:
         elif isinstance(parent, ast.AnnAssign):
             targets = [parent.target]
         for target in targets:
+            name = target.id if isinstance(target, ast.Name) else ""
+            name = target.attr if isinstance(target, ast.Attribute) else name
+            if name and self._flow.hinted(name):
+                return Verdict.YES
             slot = self._slots.slot_of(target)
             if isinstance(target, ast.Name):
                 slot = self._slots.variable(target)
@@ -282,6 +297,12 @@ class Containers:
         """A dictionary that is handed on: whether the function looks it up by a device."""
         slot = self._slots.filled_by(call, which)
         return Verdict.YES if slot is not None and self._keyed(slot) else Verdict.UNKNOWN
+
+
+def _is_indexed(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return False
+    return node.value.partition(":")[2].isdigit()
 
 
 def _joins_at_colon(call: ast.Call) -> bool:

@@ -119,7 +119,9 @@ class Destinations:
             return Verdict.NO  # the name of an attribute
         if path == "builtins.getattr" or path.rpartition(".")[2] in ("getenv", "getattr"):
             return self._lookup_default(call, position)
-        if path in ("builtins.print", "builtins.isinstance", "builtins.hasattr", "builtins.len"):
+        if path == "builtins.len":
+            return self._measured(call)
+        if path in ("builtins.print", "builtins.isinstance", "builtins.hasattr"):
             return Verdict.NO
         name = self.names.called_name(call)
         if name in places.LOOKUPS and isinstance(call.func, ast.Attribute):
@@ -128,6 +130,9 @@ class Destinations:
             return self._lookup_default(call, position)
         if _root(path) in places.FOREIGN or name in places.SPOKEN or _is_error(name):
             return Verdict.NO
+        if name in places.ASSERTIONS:
+            others = [a for a in call.args if a is not node]
+            return Verdict.YES if any(map(self._flow.values.is_one, others)) else Verdict.UNKNOWN
         if isinstance(call.func, ast.Attribute):
             receiver = call.func.value
             if name in places.TEXT_TESTS:
@@ -149,6 +154,14 @@ class Destinations:
             hinted = self._flow.hinted(str(call.args[1].value))
             return Verdict.YES if hinted else Verdict.UNKNOWN
         return self._parameter(call, position)
+
+    def _measured(self, call: ast.Call) -> Verdict:
+        """``device[len("cuda:"):]`` cuts a device by the length of its beginning."""
+        cut = self.scopes.parents.get(call)
+        sliced = self.scopes.parents.get(cut) if isinstance(cut, ast.Slice) else None
+        if isinstance(sliced, ast.Subscript) and self._flow.values.is_one(sliced.value):
+            return Verdict.YES
+        return Verdict.NO
 
     def _lookup_default(self, call: ast.Call, position: int) -> Verdict:
         key = call.args[position - 1] if position > 0 else None

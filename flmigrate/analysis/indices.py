@@ -10,6 +10,7 @@ import ast
 import enum
 import re
 
+from flmigrate.analysis.bindings import Binding
 from flmigrate.analysis.context import Context
 
 # Names that PyTorch code gives to device indices and ranks.
@@ -26,7 +27,7 @@ _NUMBER_CALLS = frozenset(
 
 _FOLLOWED = 4  # variables followed, one assigned to the next
 # Objects whose ``device`` may be anything the user said.
-_OPTIONS = frozenset("args opt opts options config cfg self params hparams".split())
+_OPTIONS = re.compile(r"(?:.*_)?(?:args|opts?|options|config|cfg|conf|params)|FLAGS")
 
 
 class Index(enum.Enum):
@@ -70,7 +71,7 @@ def _index_of(context: Context, node: ast.expr, seen: frozenset[str]) -> Index:
         case ast.Attribute(attr="device"):
             if context.names.is_self(node.value):
                 return _kept(context, node, seen)
-            is_option = isinstance(node.value, ast.Name) and node.value.id in _OPTIONS
+            is_option = isinstance(node.value, ast.Name) and _OPTIONS.fullmatch(node.value.id)
             return Index.UNKNOWN if is_option else Index.DEVICE
         case ast.Attribute():
             return _hinted(node.attr)
@@ -105,7 +106,7 @@ def _kept(context: Context, node: ast.Attribute, seen: frozenset[str]) -> Index:
 
 def _called(context: Context, call: ast.Call) -> Index:
     path = context.vocabulary.canonical(context.names.resolve(call.func).only)
-    if path in _NUMBER_CALLS:
+    if path in _NUMBER_CALLS or context.names.called_name(call) == "get_device":
         return Index.NUMBER
     return Index.DEVICE if path == "torch.device" else Index.UNKNOWN
 
@@ -118,6 +119,8 @@ def _named(context: Context, node: ast.Name, seen: frozenset[str]) -> Index:
     for binding in owner.bindings[node.id]:
         if binding.annotation is not None:
             path = context.names.annotation_path(binding.annotation)
+            if path == "torch.device" and _may_be_none(context, binding):
+                path = ""
             known = {"builtins.int": Index.NUMBER, "torch.device": Index.DEVICE}
             found.add(known.get(path, Index.UNKNOWN))
         elif binding.kind == "assign" and binding.value is not None:
@@ -131,6 +134,18 @@ def _named(context: Context, node: ast.Name, seen: frozenset[str]) -> Index:
         elif binding.kind != "del":
             found.add(_hinted(node.id))
     return found.pop() if len(found) == 1 else Index.UNKNOWN
+
+
+def _may_be_none(context: Context, binding: Binding) -> bool:
+    """Whether a device may be ``None``, which has no index."""
+    annotation = binding.annotation
+    if isinstance(annotation, ast.Constant):
+        return not isinstance(annotation.value, str) or "None" in annotation.value
+    if isinstance(annotation, ast.Subscript | ast.BinOp):
+        return True
+    arguments = context.scopes.parents.get(binding.node)
+    defaults = arguments.defaults if isinstance(arguments, ast.arguments) else []
+    return any(isinstance(default, ast.Constant) and default.value is None for default in defaults)
 
 
 def _is_range(context: Context, node: ast.expr | None) -> bool:

@@ -242,8 +242,7 @@ class Names:
         class.
         """
         if isinstance(node, ast.Call):
-            path = self.resolve(node.func).only
-            return path if path.rpartition(".")[2].removeprefix(LOCAL)[:1].isupper() else ""
+            return self._class_of_result(node)
         if not isinstance(node, ast.Name):
             return ""
         owner = self.own_class(node)
@@ -261,6 +260,18 @@ class Names:
             else:
                 found.add("")
         return found.pop() if len(found) == 1 else ""
+
+    def _class_of_result(self, call: ast.Call) -> str:
+        """The class that a call makes: by its name, or by the annotation of a function here."""
+        path = self.resolve(call.func).only
+        if path.rpartition(".")[2].removeprefix(LOCAL)[:1].isupper():
+            return path
+        if path.startswith(LOCAL):
+            for kind in (ast.FunctionDef, ast.AsyncFunctionDef):
+                for function in self.scopes.nodes[kind]:
+                    if LOCAL + self.qualified_name(function) == path:
+                        return self.annotation_path(function.returns)
+        return ""
 
     def annotation_path(self, annotation: ast.AST | None) -> str:
         """The dotted name an annotation stands for; ``Optional[X]`` and the like give X's."""

@@ -104,6 +104,10 @@ TEXT_METHODS = frozenset(
 TEXT_TESTS = frozenset(
     "startswith endswith find index replace split rsplit partition removeprefix count".split()
 )
+# Assertions of tests that compare their arguments.
+ASSERTIONS = frozenset(
+    "assertEqual assertNotEqual assertIn assertNotIn assert_equal assert_in".split()
+)
 # Look-ups with a default: the key is the first argument of the method, the default follows.
 LOOKUPS = frozenset({"get", "pop", "setdefault", "getenv", "getattr"})
 

@@ -59,6 +59,46 @@ def without_probe(context: Context, probe: ast.expr, *, any_arm: bool = False) -
     return Fix("Take the arm out", (Branch(context.source.span(top), tuple(arms)),))
 
 
+def moves_by_itself(context: Context, probe: ast.expr) -> bool:
+    """Whether the arm behind a probe is simple and nothing stands for it: it moves as it is.
+
+    An arm that only synchronises, seeds or clears needs none; one that chooses a value or
+    returns needs the canonical vendor's in its chain, in its ``else``, or in an ``if`` beside it.
+    """
+    branch = context.scopes.parents.get(probe)
+    if not isinstance(branch, ast.If) or branch.test is not probe:
+        return False
+    if all(isinstance(statement, ast.Expr | ast.Pass | ast.Import) for statement in branch.body):
+        return False
+    if not _is_simple(context, branch.body):
+        return False
+    top, chain = _chain(context, branch)
+    around: list[ast.AST] = list(_tests_beside(context, top))
+    for arm in chain:
+        if arm is not branch:
+            around += [arm.test, *arm.body]
+    around += chain[-1].orelse
+    words = {*context.canonical_types, context.vocabulary.target.device_type}
+    for node in around:
+        for part in ast.walk(node):
+            name = part.value if isinstance(part, ast.Constant) else getattr(part, "attr", None)
+            if isinstance(name, str) and name.partition(":")[0] in words:
+                return False
+    return True
+
+
+def _tests_beside(context: Context, branch: ast.If) -> list[ast.expr]:
+    """Tests of the ``if``s directly before and after a statement."""
+    parent = context.scopes.parents.get(branch)
+    for name in ("body", "orelse", "finalbody"):
+        suite = getattr(parent, name, None)
+        if isinstance(suite, list) and branch in suite:
+            at = suite.index(branch)
+            beside = suite[max(at - 1, 0) : at] + suite[at + 1 : at + 2]
+            return [statement.test for statement in beside if isinstance(statement, ast.If)]
+    return []
+
+
 def _chain(context: Context, branch: ast.If) -> tuple[ast.If, list[ast.If]]:
     """The outermost ``if`` of a chain, and its ``if`` and ``elif``s in order."""
     top = branch

@@ -171,6 +171,8 @@ def _patches(context: Context) -> Iterator[Finding]:
         entry = reference.entry
         if entry is not None and entry.status == "keep":
             continue
+        if context.vocabulary.canonical(reference.path).count(".") > 2:
+            continue  # a setting of a submodule, not one of the functions
         if not context.vocabulary.in_namespace(reference.path):
             continue
         written = context.scopes.parents.get(node)

@@ -99,7 +99,8 @@ def _move(context: Context, node: ast.Attribute, call: ast.Call) -> Finding:
     message = f".{node.attr}() moves to the device of one vendor"
     if edits is None:
         return context.finding("FL106", message, node_end(context, node), note=True)
-    new = f".to({target.move})"
+    renamed = {edit.new for edit in edits if isinstance(edit, Rename)}
+    new = f".{target.method}(...)" if target.method in renamed else f".to({target.move})"
     statement = context.scopes.parents.get(call)
     if isinstance(statement, ast.Expr) and _looks_like_tensor(context, node.value):
         message += "; the result is not used, and only a module moves in place"
@@ -117,6 +118,9 @@ def _move_edits(context: Context, node: ast.Attribute, call: ast.Call) -> list[E
     target = context.vocabulary.target
     name, span = node_end(context, node), context.source.span(call)
     position, argument = _device_argument(call)
+    if _is_storage(context, node.value):
+        # ``to`` of a storage takes keywords only (torch/storage.py), the method is generated.
+        return [Rename(name, target.method)] if target.method else None
     if argument is None:
         hidden = any(keyword.arg is None for keyword in call.keywords)
         if hidden or any(isinstance(a, ast.Starred) for a in call.args):
@@ -143,6 +147,22 @@ def _move_edits(context: Context, node: ast.Attribute, call: ast.Call) -> list[E
     )
     hole = context.source.span(argument)
     return [Rename(name, "to"), Expression(hole, wrapped, (hole,))]
+
+
+def _is_storage(context: Context, receiver: ast.expr) -> bool:
+    """``x.untyped_storage()``, or the first parameter of a ``map_location`` function."""
+    if isinstance(receiver, ast.Call):
+        return context.names.called_name(receiver) in _STORAGES
+    owner = context.scopes.binder(receiver) if isinstance(receiver, ast.Name) else None
+    if owner is None or not isinstance(owner.node, ast.Lambda):
+        return False
+    taker = context.scopes.parents.get(owner.node)
+    if isinstance(taker, ast.keyword):
+        return taker.arg == "map_location"
+    return isinstance(taker, ast.Call) and context.names.called_name(taker) == "load"
+
+
+_STORAGES = frozenset({"storage", "untyped_storage", "_typed_storage", "typed_storage"})
 
 
 def _device_argument(call: ast.Call) -> tuple[int, ast.expr | None]:

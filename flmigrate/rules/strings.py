@@ -24,7 +24,13 @@ def check(context: Context) -> Iterator[Finding]:
         return
     for node, device_type, rest in device_literals(context):
         verdict = context.devices.verdict(node)
-        if verdict is Verdict.UNKNOWN and _shape_decides(context, node, rest):
+        if _is_label(context, node):
+            verdict = Verdict.UNKNOWN
+        elif verdict is Verdict.UNKNOWN and (
+            _is_dispatch_key(context, node)
+            or _shape_decides(context, node, rest)
+            or (not rest and _is_chosen(context, node, device_type))
+        ):
             verdict = Verdict.YES
         if verdict is Verdict.YES:
             if device_type in context.vocabulary.device_types:
@@ -59,6 +65,55 @@ def device_literals(context: Context) -> Iterator[tuple[ast.expr, str, str]]:
             found = pattern.fullmatch(first.value)
             if found is not None:
                 yield node, found.group(1), (found.group(2) or "") + "\0" * (len(node.values) - 1)
+
+
+def _is_label(context: Context, node: ast.expr) -> bool:
+    """A member beside "rocm" or "hip", which are no device types: a list of names."""
+    display = context.scopes.parents.get(node)
+    if not isinstance(display, ast.List | ast.Tuple | ast.Set):
+        return False
+    return any(isinstance(e, ast.Constant) and e.value in ("rocm", "hip") for e in display.elts)
+
+
+def _is_dispatch_key(context: Context, node: ast.expr) -> bool:
+    """``{"cuda": torch.cuda.synchronize}``: a key moves with the function it stands for."""
+    display = context.scopes.parents.get(node)
+    if not isinstance(display, ast.Dict) or node not in display.keys:
+        return False
+    reference = context.reference_at.get(display.values[display.keys.index(node)])
+    entry = reference.entry if reference is not None else None
+    return entry is not None and entry.to is not None and entry.status not in ("none", "keep")
+
+
+def _is_chosen(context: Context, node: ast.expr, device_type: str) -> bool:
+    """``if is_npu_available(): return "npu"``: the name of the device that a probe found."""
+    value: ast.AST = node
+    statement = context.scopes.parents.get(value)
+    if isinstance(statement, ast.Tuple) and statement.elts[0] is node:
+        value, statement = statement, context.scopes.parents.get(statement)
+    if not isinstance(statement, ast.Return | ast.Assign) or "torch" not in context.imported:
+        return False
+    branch = context.scopes.parents.get(statement)
+    if not isinstance(branch, ast.If) or statement not in branch.body:
+        return False
+    return any(
+        isinstance(part, ast.Call) and _probes(context, part, device_type)
+        for part in ast.walk(branch.test)
+    )
+
+
+def _probes(context: Context, call: ast.Call, device_type: str) -> bool:
+    if context.names.called_name(call) == "is_available":
+        path = context.names.resolve(call.func).only
+        return path in (f"torch.{device_type}.is_available", _own_probe(context))
+    return (
+        re.fullmatch(rf"_*is_(?:torch_)?{device_type}_available", context.names.called_name(call))
+        is not None
+    )
+
+
+def _own_probe(context: Context) -> str:
+    return f"{context.vocabulary.target.namespace}.is_available"
 
 
 def _shape_decides(context: Context, node: ast.expr, rest: str) -> bool:
@@ -118,7 +173,9 @@ def _undecided(context: Context, node: ast.expr, device_type: str) -> Finding:
     message = f'"{device_type}" may be a device here; nothing in the project shows it'
     edit = device_edit(context, node, device_type)
     fix = Fix("Take it for a device", (edit,), Applicability.UNSAFE)
-    return context.finding("FL109", message, node, severity=Severity.INFO, fix=fix)
+    handed_on = isinstance(context.scopes.parents.get(node), ast.Call | ast.keyword | ast.arguments)
+    severity = Severity.WARNING if handed_on else Severity.INFO
+    return context.finding("FL109", message, node, severity=severity, fix=fix)
 
 
 def _remarks(context: Context, node: ast.expr, rest: str) -> Iterator[Finding]:

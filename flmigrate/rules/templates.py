@@ -187,5 +187,8 @@ def call_edits(
         edits.append(rename(context, reference.node, callee))
     if names or entry.first or entry.append:
         span = context.source.span(call)
-        edits.append(Arguments(span, entry.first, tuple(entry.append), tuple(names)))
+        first, last = entry.first, tuple(entry.append)
+        if entry.first is not None and call.args and re.match(r"\w+=", entry.first):
+            first, last = None, (*last, entry.first)  # a keyword goes behind what has a position
+        edits.append(Arguments(span, first, last, tuple(names)))
     return edits

@@ -22,8 +22,8 @@ from flmigrate.findings import (
 )
 
 _SIZE_NAME = re.compile(
-    r"(?:.*_)?(?:n|m|k|b|c|h|w|d|bs|size|dim|dims|len|length|num|count|batch|shape|width|height"
-    r"|channels|features)|(?:n|num)_?\w+",
+    r"n|(?:.*_)?(?:bs|size|dim|dims|len|length|num|count|shape|width|height|channels|features)"
+    r"|(?:batch|hidden|latent|embed|seq)_?(?:size|dim|len)|(?:n|num)_\w+",
     re.IGNORECASE,
 )
 _FILLERS = frozenset({"fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "copy_"})
@@ -103,27 +103,50 @@ def _constructor(context: Context, call: ast.Call, place: str) -> Fix | None:
 
 
 def _role(context: Context, call: ast.Call, argument: ast.expr) -> str:
-    if isinstance(argument, ast.List | ast.ListComp | ast.Tuple):
-        return "data"
+    """Whether the one argument of a constructor is a ``size`` or ``data``; empty if unknown."""
     attribute = context.scopes.parents.get(call)
     if isinstance(attribute, ast.Attribute) and attribute.attr in _FILLERS:
         return "size"
-    if isinstance(argument, ast.Constant):
-        return "size" if isinstance(argument.value, int) else "data"
-    if isinstance(argument, ast.BinOp):
-        return _role(context, call, argument.left)
-    if isinstance(argument, ast.Attribute):
-        return "size" if argument.attr == "shape" or _SIZE_NAME.fullmatch(argument.attr) else ""
-    if isinstance(argument, ast.Call):
-        if isinstance(argument.func, ast.Attribute):
-            if argument.func.attr in ("size", "numel", "dim"):
+    return _shown(context, argument)
+
+
+def _shown(context: Context, argument: ast.expr) -> str:
+    match argument:
+        case ast.List() | ast.ListComp() | ast.Tuple():
+            return "data"
+        case ast.Constant():
+            return "size" if isinstance(argument.value, int) else "data"
+        case ast.BinOp():
+            sides = {_shown(context, argument.left), _shown(context, argument.right)}
+            return "data" if "data" in sides else "size" if sides == {"size"} else ""
+        case ast.Attribute():
+            return "size" if argument.attr == "shape" or _is_size(argument.attr) else ""
+        case ast.Call():
+            name = context.names.called_name(argument)
+            if name in ("size", "numel", "dim", "len", "int"):
                 return "size"
-            return "data" if argument.func.attr in ("tolist", "numpy") else ""
-        name = argument.func.id if isinstance(argument.func, ast.Name) else ""
-        return {"len": "size", "int": "size", "list": "data"}.get(name, "")
-    if isinstance(argument, ast.Name) and _SIZE_NAME.fullmatch(argument.id):
-        return "size"
+            return "data" if name in ("tolist", "numpy", "list", "array", "asarray") else ""
+        case ast.Name():
+            return _named(context, argument)
     return ""
+
+
+def _is_size(name: str) -> bool:
+    return _SIZE_NAME.fullmatch(name) is not None
+
+
+def _named(context: Context, name: ast.Name) -> str:
+    """What the assignments of a variable show; its name counts only where there are none."""
+    owner = context.scopes.binder(name)
+    bindings = owner.bindings[name.id] if owner is not None else []
+    values = [b.value for b in bindings if b.kind == "assign" and b.value is not None]
+    plain = [value for value in values if not isinstance(value, ast.Name)]
+    shown = {_shown(context, value) for value in plain}
+    if len(plain) == len(bindings) and len(shown) == 1 and shown != {""}:
+        return shown.pop()
+    if "data" in shown:
+        return ""
+    return "size" if _is_size(name.id) else ""
 
 
 def _argument(context: Context, call: ast.Call, node: ast.expr, dtype: str) -> Fix | None:

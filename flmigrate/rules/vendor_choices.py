@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import Verdict
 from flmigrate.findings import Finding, Fix, Members, Severity, Span
-from flmigrate.rules.collapse import without_probe
+from flmigrate.rules.collapse import moves_by_itself, without_probe
 from flmigrate.rules.strings import device_literals
 
 _HELPER = re.compile(r"_*(?:is|has|check|have)_\w+")
@@ -63,7 +63,7 @@ def _kept_test(context: Context, test: ast.expr, vendors: str) -> Iterator[Findi
     context.protected.append(context.source.span(test))
     for span in _guarded(context, test):
         context.protected.append(span)
-    message = f"a test for {vendors} alone stays, and is false on the target"
+    message = f"a test for {vendors} alone stays, with the code behind it"
     yield context.finding("FL201", message, test, note=True)
 
 
@@ -160,6 +160,8 @@ def _probes(context: Context) -> Iterator[Finding]:
             kept.add(test)
             alone = all(part in probes for part in _operands(test))
             dropped = vendor in context.drop_vendors
+            if alone and not dropped and moves_by_itself(context, test):
+                continue  # nothing would be left of it: it moves like any other code
             fix = without_probe(context, test, any_arm=dropped) if alone else None
             if fix is None and dropped:
                 message = f"the arm for {vendor} cannot be dropped by itself"
@@ -243,14 +245,14 @@ def _asks_helper(context: Context, test: ast.expr, probe: ast.expr) -> bool:
 
 
 def _alternative(context: Context, call: ast.expr) -> tuple[ast.BoolOp, int] | None:
-    """The ``or`` in which a probe stands after the canonical vendor's, and its position."""
+    """The ``or`` in which a probe stands beside the canonical vendor's, and its position."""
     operation = context.scopes.parents.get(call)
     if not isinstance(operation, ast.BoolOp) or not isinstance(operation.op, ast.Or):
         return None
     position = operation.values.index(call)
     own = f"{context.vocabulary.target.namespace}.is_available"
-    for value in operation.values[:position]:
-        if isinstance(value, ast.Call):
+    for value in operation.values:
+        if isinstance(value, ast.Call) and value is not call:
             path = context.names.resolve(value.func).only
             if path == own or context.vendor_of(path) == context.canonical_vendor:
                 if path.endswith(".is_available"):
