@@ -159,23 +159,6 @@ def f(x):
 """
 
 
-def notes_of(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines() if "# flmigrate: FL" in line]
-
-
-def test_a_note_stands_above_its_statement_with_its_indentation() -> None:
-    after = rewrite(NOTED).after.splitlines()
-    at = next(number for number, line in enumerate(after) if "free, total" in line)
-    assert after[at - 1].startswith("        # flmigrate: FL103 ")
-
-
-def test_one_note_per_statement() -> None:
-    first, second = notes_of(rewrite(NOTED).after)
-    assert "FL104" not in first
-    assert "FL103" in second
-    assert "; FL104 " in second
-
-
 def test_notes_change_no_program() -> None:
     assert ast.dump(ast.parse(rewrite(NOTED).after)) == ast.dump(ast.parse(NOTED))
 
@@ -194,39 +177,12 @@ def test_without_notes_the_findings_are_the_same() -> None:
     assert codes(quiet) == codes(rewrite(NOTED))
 
 
-def test_without_notes_those_there_stay() -> None:
-    noted = rewrite(NOTED).after
-    assert rewrite(noted, notes=False).after == noted
-
-
-def test_a_note_is_refreshed() -> None:
-    [note] = notes_of(rewrite(ASK).after)
-    old = rewrite(ASK).after.replace(note, "# flmigrate: FL103 told otherwise in the past")
-    assert notes_of(rewrite(old).after) == [note]
-
-
-def test_a_note_goes_when_its_place_is_settled() -> None:
-    settled = rewrite(ASK).after.replace("torch.cuda.mem_get_info()", "0")
-    assert rewrite(settled).after == ASK.replace("torch.cuda.mem_get_info()", "0")
-
-
 def test_a_note_of_a_rule_that_does_not_run_stays(tmp_path: Path) -> None:
     noted = rewrite(ASK).after
     settled = noted.replace("torch.cuda.mem_get_info()", "torch.cuda")
     tree(tmp_path, {"a.py": settled})
     flmigrate(tmp_path, "rewrite", "a.py", "--ignore", "FL103", "--ignore", "FL110")
     assert (tmp_path / "a.py").read_text() == settled
-
-
-def test_other_comments_are_not_taken_for_notes() -> None:
-    remarks = "# flmigrate is used here\n# FL103 is known\n# flmigrate: see the manual\n"
-    assert rewrite(remarks + MOVE).after == remarks + MOVED
-
-
-def test_a_note_keeps_the_line_ends_of_its_file() -> None:
-    after = rewrite(ASK.replace("\n", "\r\n")).after
-    assert notes_of(after)
-    assert after.count("\n") == after.count("\r\n") == ASK.count("\n") + 1
 
 
 # --- suppressions --------------------------------------------------------------------------
@@ -251,19 +207,6 @@ def test_a_line_can_ignore_every_rule() -> None:
     assert result.left == ()
 
 
-def test_a_suppression_holds_on_each_line_of_a_statement() -> None:
-    text = "a = f(\n    x.cuda(),\n    x.cuda(),  # flmigrate: ignore[FL106]\n    x.cuda(),\n)\n"
-    first, kept, last = "    x.cuda(),\n", "    x.cuda(),  #", '    x.to("flagos"),\n'
-    after = rewrite(text).after
-    assert after == text.replace(first, last)
-    assert kept in after
-
-
-def test_a_suppression_in_a_string_is_none() -> None:
-    text = 's = "# flmigrate: ignore"; a = x.cuda()\n'
-    assert rewrite(text).after == text.replace(".cuda()", '.to("flagos")')
-
-
 @pytest.mark.parametrize(
     "protected",
     [
@@ -276,6 +219,27 @@ def test_a_suppression_in_a_string_is_none() -> None:
 def test_what_is_kept_stays_and_the_rest_moves(protected: str) -> None:
     after = rewrite(f"b = x.cuda()\n{protected}c = x.cuda()\n").after
     assert after == f'b = x.to("flagos")\n{protected}c = x.to("flagos")\n'
+
+
+# --- the target's import ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "uses"),
+    [
+        ("# flagos comes next", False),
+        ('"""Runs on flagos too."""', False),
+        ("x = torch.ones(1)  # flagos", False),
+        ("torch.flagos.synchronize()", True),
+        ("from torch import flagos as gpu", True),
+        ('x = torch.ones(1, device="flagos:0")', True),
+        ('x = torch.ones(1, device=f"flagos:{i}")', True),
+        ("ok = x.is_flagos", True),
+    ],
+)
+def test_only_code_uses_the_target(line: str, uses: bool) -> None:
+    result = rewrite_source(f"import torch\n\n{line}\n", import_in="every-file")
+    assert ("import torch_fl" in result.after) is uses
 
 
 # --- the library ---------------------------------------------------------------------------

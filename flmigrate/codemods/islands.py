@@ -23,9 +23,10 @@ from flmigrate.codemods.errors import EditError
 from flmigrate.codemods.layout import Layout, Outcome
 from flmigrate.codemods.nesting import check_nesting
 from flmigrate.codemods.positions import Positioned, Positions, is_positioned, positioned_below
-from flmigrate.findings import Branch, Edit, Span
+from flmigrate.findings import Branch, Edit, Import, Span
 
 _COLON = re.compile(r"(?:[^:#]|#[^\r\n]*)*:")
+_LINE_END = re.compile(r"\r\n?|\n")
 _LONE_CR = re.compile(r"\r(?!\n)")
 
 
@@ -120,6 +121,9 @@ def apply_edits(text: str, tree: ast.Module, edits: Sequence[Edit]) -> Applied:
         )
         moved = [small for change in moved for small in minimal(text, change)]
         return Applied(splice(text, moved), tuple(moved))
+    added, edits = _additions(Positions(text, starts), tree, edits)
+    if not edits:
+        return Applied(splice(text, added), tuple(added))
     from flmigrate.codemods.surgery import operate  # imports LibCST
 
     islands = find_islands(text, tree, starts, [edit.span for edit in edits])
@@ -139,8 +143,32 @@ def apply_edits(text: str, tree: ast.Module, edits: Sequence[Edit]) -> Applied:
             else:
                 outcomes.append((island, outcome))
     changes = layout.place(outcomes, changes)
-    changes = [small for change in sorted(changes) for small in minimal(text, change)]
+    changes = [small for change in sorted([*changes, *added]) for small in minimal(text, change)]
     return Applied(splice(text, changes), tuple(changes))
+
+
+def _additions(
+    positions: Positions, tree: ast.Module, edits: Sequence[Edit]
+) -> tuple[list[Change], list[Edit]]:
+    """Imports put before a compound statement of the module, and the edits that are left.
+
+    Such an edit changes nothing of the statement, so its lines are simply put above it.
+    """
+    compound = {positions.start(s): s for s in tree.body if isinstance(s, _COMPOUND)}
+    found = _LINE_END.search(positions.text)
+    newline = found.group() if found else "\n"
+    added: list[Change] = []
+    rest: list[Edit] = []
+    for edit in edits:
+        only_adds = isinstance(edit, Import) and not (edit.remove or edit.move or edit.free)
+        if only_adds and isinstance(edit, Import) and edit.span.start in compound:
+            start = positions.line_start(edit.span.start)
+            if positions.text[start : edit.span.start].strip():
+                raise EditError("the statement shares its line", edit.span)
+            added.append((Span(start, start), "".join(line + newline for line in edit.add)))
+        else:
+            rest.append(edit)
+    return added, rest
 
 
 def _refuse_lone_cr(text: str, span: Span) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from flmigrate.analysis.context import Context
 from flmigrate.findings import Finding, Fix, Import
 
-_STANDARD = sys.stdlib_module_names
+_STANDARD = sys.stdlib_module_names | {"__future__"}
 
 
 def check(context: Context, where: str, *, uses_target: bool) -> Iterator[Finding]:
@@ -86,16 +86,35 @@ def _is_there(context: Context, statement: str) -> bool:
 
 
 def _anchor(context: Context) -> ast.stmt | None:
-    """The first module-level statement that may bring torch: an import of anything but the
-    standard library, on its own or inside a ``try`` or ``if``."""
+    """The statement that the import goes before.
+
+    The first one of the module that may bring torch: an import of anything but the standard
+    library, on its own or inside a ``try`` or ``if``. Where that guards torch itself, the
+    target is guarded along with it.
+    """
     for statement in context.source.tree.body:
-        for node in ast.walk(statement) if isinstance(statement, ast.Try | ast.If) else [statement]:
-            if isinstance(node, ast.Import):
-                roots = {alias.name.partition(".")[0] for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                roots = {(node.module or "").partition(".")[0] if not node.level else "."}
-            else:
-                continue
-            if roots - _STANDARD - {"__future__"}:
-                return statement
+        nodes = ast.walk(statement) if isinstance(statement, ast.Try | ast.If) else [statement]
+        if any(_imported(node) - _STANDARD for node in nodes):
+            return _guarded(statement) or statement
     return None
+
+
+def _guarded(statement: ast.stmt) -> ast.stmt | None:
+    """The first import in a body that runs only where torch can be had."""
+    if isinstance(statement, ast.If):
+        asks = "torch" in ast.unparse(statement.test).lower()
+    else:
+        asks = isinstance(statement, ast.Try)
+    body = statement.body if asks and isinstance(statement, ast.Try | ast.If) else []
+    if not any("torch" in _imported(child) for child in body):
+        return None
+    return next(child for child in body if _imported(child) - _STANDARD)
+
+
+def _imported(node: ast.AST) -> set[str]:
+    """The roots of what a statement imports; ``.`` for its own package."""
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.ImportFrom):
+        return {(node.module or "").partition(".")[0] if not node.level else "."}
+    return set()
