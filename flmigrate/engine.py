@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.project import Fact, Project
 from flmigrate.analysis.source import Source
-from flmigrate.analysis.vocabulary import Vocabulary
+from flmigrate.analysis.vocabulary import Vocabulary, may_concern
 from flmigrate.findings import (
     Applicability,
     Arguments,
@@ -131,17 +131,20 @@ def _rounds(
     contexts: list[Context],
 ) -> list[Finding]:
     """Fix and look again until nothing is left to fix; keeps every look in ``contexts``."""
+    source = Source(unit.text, unit.path)
+    if not (unit.package_uses_target or _concerns(settings, source)):
+        return []
     if not settings.canonical_vendor:
         data = unit.text.encode("utf-8", "surrogatepass")
         vendor = settings.vocabulary.canonical_vendor([data])
         settings = replace(settings, canonical_vendor=vendor)
     for _ in range(_ROUNDS):
         try:
-            context = _context(unit, settings, project, state.text)
+            if contexts:
+                source = Source(state.text, unit.path)
         except SyntaxError as error:
-            if not contexts:
-                raise
             raise GuardError(f"the new text would not parse: {error.msg}") from error
+        context = _context(unit, settings, project, source)
         contexts.append(context)
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
@@ -155,9 +158,18 @@ def _rounds(
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
 
 
-def _context(unit: Unit, settings: Settings, project: Project | None, text: str) -> Context:
+def _concerns(settings: Settings, source: Source) -> bool:
+    """Whether the file names anything of a vendor's, or the target, outside its docstrings."""
+    target = settings.vocabulary.target
+    if (target.device_type or target.namespace) in source.text:
+        return True
+    code = source.without_docstrings().encode("utf-8", "surrogatepass")
+    return may_concern(code, settings.vocabulary.words)
+
+
+def _context(unit: Unit, settings: Settings, project: Project | None, source: Source) -> Context:
     context = Context(
-        Source(text, unit.path),
+        source,
         settings.vocabulary,
         unit.module,
         unit.is_package,

@@ -46,6 +46,7 @@ class Names:
     def __init__(self, scopes: Scopes) -> None:
         self.scopes = scopes
         self._cache: dict[tuple[Scope, str], Origins] = {}
+        self._called_names: dict[ast.Name, str] = {}
         # Names that are being resolved; what was found on the way is partial if it met one.
         self._active: set[tuple[Scope, str]] = set()
         self._partial: dict[tuple[Scope, str], Origins] = {}
@@ -166,8 +167,15 @@ class Names:
         """The last part of the name of what a call runs, also where that is not known."""
         if isinstance(call.func, ast.Attribute):
             return call.func.attr
-        known = self.resolve(call.func).only.rpartition(".")[2].removeprefix(LOCAL)
-        return known or (call.func.id if isinstance(call.func, ast.Name) else "")
+        if not isinstance(call.func, ast.Name):
+            return self.resolve(call.func).only.rpartition(".")[2].removeprefix(LOCAL)
+        name = self._called_names.get(call.func)
+        if name is None:
+            known = self.resolve(call.func).only.rpartition(".")[2].removeprefix(LOCAL)
+            name = known or call.func.id
+            if not self._active:  # what is found on the way to another name may be partial
+                self._called_names[call.func] = name
+        return name
 
     def qualified_name(self, node: ast.AST) -> str:
         """The dotted name of a definition inside its file: ``Class.method``."""
