@@ -10,20 +10,20 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from flmigrate.analysis.project import Fact, module_names, settled
-from flmigrate.analysis.vocabulary import words_of
 from flmigrate.engine import Analysed
 from flmigrate.findings import Outcome, Result
 from flmigrate.worker import (
     Job,
+    Scanned,
     Work,
     checked_for_encoding,
     problem,
     run_chunk,
+    scan,
     start,
     testify,
     vocabulary_for,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 8  # candidate files a worker takes at once
 _SCANNED = 256  # files it looks through at once for the mention of a name
-_WORTH_A_POOL = 1_500_000  # bytes of candidate files; below, starting workers costs more
+_WORTH_A_POOL = 1_500_000  # bytes of files; below, starting workers costs more
 _T = TypeVar("_T")
 
 
@@ -52,25 +52,9 @@ def rewrite_files(
     done. A file that cannot be read, decoded or parsed gives a skipped result, never an
     exception.
     """
-    vocabulary = vocabulary_for(job.config.target)
-    candidates: list[Work] = []
     results: dict[Path, Result] = {}
-    size = 0
     mentions_cuda = False
-    for path in files:
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            results[path] = problem(path, "FL903", error.strerror or str(error))
-            continue
-        found = words_of(data)
-        if not vocabulary.words.isdisjoint(found):
-            mentions_cuda = mentions_cuda or not vocabulary.cuda_words.isdisjoint(found)
-            candidates.append(Work(path))
-            size += len(data)
-        else:
-            results[path] = Result(str(path), Outcome.UNCHANGED)
-    done = len(results)
+    done = 0
 
     def advance(count: int) -> None:
         nonlocal done
@@ -78,10 +62,20 @@ def rewrite_files(
         if progress is not None:
             progress(min(done, len(files)), len(files))
 
-    vendor = job.config.canonical_vendor or ("cuda" if mentions_cuda else "")
-    job = replace(job, canonical_vendor=vendor)
     advance(0)
-    with _Pool(job, files, jobs if size > _WORTH_A_POOL else 1) as pool:
+    with _Pool(job, files, jobs if _size(files) > _WORTH_A_POOL else 1) as pool:
+        candidates: list[Work] = []
+        for scanned in pool.scan(files):
+            path = scanned.path
+            if scanned.is_candidate:
+                candidates.append(Work(path))
+                mentions_cuda = mentions_cuda or scanned.mentions_cuda
+            elif scanned.unreadable:
+                results[path] = problem(path, "FL903", scanned.unreadable)
+            else:
+                results[path] = Result(str(path), Outcome.UNCHANGED)
+        advance(len(results))
+        pool.canonical_vendor = job.config.canonical_vendor or ("cuda" if mentions_cuda else "")
         first = dict(zip(candidates, pool.run(frozenset(), candidates, advance), strict=True))
         pending = frozenset(fact for analysed in first.values() for fact in analysed.pending)
         facts = settled(pending, pool.testify(pending, files))
@@ -95,6 +89,14 @@ def rewrite_files(
             results[work.path] = analysed.result
     for path in files:
         yield results[path]
+
+
+def _size(files: Iterable[Path]) -> int:
+    size = 0
+    for path in files:
+        with contextlib.suppress(OSError):  # reported when it is read
+            size += path.stat().st_size
+    return size
 
 
 def _ignore(count: int) -> None:
@@ -121,6 +123,7 @@ class _Pool:
     """Runs chunks of files here or in worker processes."""
 
     def __init__(self, job: Job, files: Sequence[Path], jobs: int) -> None:
+        self.canonical_vendor = ""
         self._executor: ProcessPoolExecutor | None = None
         if jobs > 1:
             from concurrent.futures import ProcessPoolExecutor  # 30 ms, for long runs only
@@ -148,6 +151,19 @@ class _Pool:
             broken.set_exception(error)
             return broken
 
+    def scan(self, paths: Sequence[Path]) -> Iterator[Scanned]:
+        """Which of the files are candidates."""
+        if self._executor is None:
+            yield from scan(paths)
+            return
+        chunks = _chunks(paths, _SCANNED)
+        futures = [self._submit(scan, chunk) for chunk in chunks]
+        for chunk, future in zip(chunks, futures, strict=True):
+            if future.exception() is None:
+                yield from future.result()
+            else:  # a dead worker's files are all tried, and named if it dies of them again
+                yield from (Scanned(path, True, True) for path in chunk)
+
     def testify(self, wanted: frozenset[Fact], paths: Sequence[Path]) -> Iterator[Fact]:
         """Which of the ``wanted`` facts the files prove."""
         chunks = _chunks(paths, _SCANNED) if wanted else []
@@ -166,10 +182,10 @@ class _Pool:
         chunks = _chunks(work)
         if self._executor is None:
             for chunk in chunks:
-                yield from run_chunk(facts, chunk)
+                yield from run_chunk(facts, self.canonical_vendor, chunk)
                 advance(len(chunk))
             return
-        futures = [self._submit(run_chunk, facts, chunk) for chunk in chunks]
+        futures = [self._submit(run_chunk, facts, self.canonical_vendor, chunk) for chunk in chunks]
         for chunk, future in zip(chunks, futures, strict=True):
             try:
                 yield from future.result()

@@ -35,7 +35,6 @@ class Job:
     config: Config
     unsafe_fixes: bool = False
     notes: bool = True
-    canonical_vendor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,16 @@ class Work:
 
     path: Path
     package_uses_target: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a file's bytes tell before anything is parsed; ``unreadable`` says why, if it is."""
+
+    path: Path
+    is_candidate: bool = False
+    mentions_cuda: bool = False
+    unreadable: str = ""
 
 
 @cache
@@ -57,6 +66,7 @@ class Worker:
 
     def __init__(self, job: Job, files: Sequence[Path]) -> None:
         self.job = job
+        self.canonical_vendor = ""
         self.vocabulary = vocabulary_for(job.config.target)
         self.project = Project(module_names(files), self.vocabulary, _read_text)
 
@@ -66,7 +76,7 @@ class Worker:
             self.job.unsafe_fixes,
             self.job.notes,
             self.job.config.import_in or "",
-            self.job.canonical_vendor,
+            self.canonical_vendor,
             self.job.config.drop_vendors,
             self.job.config.codes_for(path),
         )
@@ -128,11 +138,31 @@ def start(job: Job, files: Sequence[Path]) -> None:
     _worker = Worker(job, files)
 
 
-def run_chunk(facts: frozenset[Fact], chunk: Sequence[Work]) -> list[Analysed]:
+def scan(paths: Sequence[Path]) -> list[Scanned]:
+    """Which files are worth parsing."""
+    worker = _worker
+    assert worker is not None
+    return [_scanned(path, worker.vocabulary) for path in paths]
+
+
+def _scanned(path: Path, vocabulary: Vocabulary) -> Scanned:
+    try:
+        found = words_of(path.read_bytes())
+    except OSError as error:
+        return Scanned(path, unreadable=error.strerror or str(error))
+    if vocabulary.words.isdisjoint(found):
+        return Scanned(path)
+    return Scanned(path, True, not vocabulary.cuda_words.isdisjoint(found))
+
+
+def run_chunk(
+    facts: frozenset[Fact], canonical_vendor: str, chunk: Sequence[Work]
+) -> list[Analysed]:
     """Take some files through the engine, with what is known of them from other files."""
     worker = _worker
     assert worker is not None
     worker.project.facts = facts
+    worker.canonical_vendor = canonical_vendor
     with _without_collections():
         return with_deep_stack(lambda: [worker.run(work) for work in chunk])
 

@@ -200,6 +200,8 @@ class Context:
 
     def _may_refer(self, scope: Scope, name: str) -> bool:
         """Whether a binding may stand for anything that the tables know."""
+        if not any(binding.kind in ("import", "assign") for binding in scope.bindings[name]):
+            return False  # parameters and definitions lead nowhere outside the file
         paths = self.names.binding_origins(scope, name).paths
         return any(path.partition(".")[0] in self._roots for path in paths)
 

@@ -137,9 +137,13 @@ class Names:
         if key in self._active:
             self._is_partial = True
             return _NOTHING  # ``a = a or b`` adds nothing to what ``a`` may be
+        bindings = owner.bindings[name]
+        if len(bindings) == 1 and bindings[0].kind != "assign":  # most are, and lead nowhere
+            found = self._cache[key] = self._binding(bindings[0])
+            return found
         self._active.add(key)
         try:
-            found = _union([self._binding(binding) for binding in owner.bindings[name]])
+            found = _union([self._binding(binding) for binding in bindings])
         finally:
             self._active.discard(key)
         if self._active and self._is_partial:
@@ -315,5 +319,7 @@ def _text(node: ast.AST) -> str | None:
 
 
 def _union(parts: list[Origins]) -> Origins:
+    if len(parts) == 1:
+        return parts[0]
     paths = frozenset[str]().union(*(part.paths for part in parts))
     return Origins(paths, bool(parts) and all(part.certain for part in parts))

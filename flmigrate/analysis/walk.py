@@ -55,18 +55,30 @@ class _Walk:
         for scope, name, binding in self.nonlocals:
             scope.bind(name, binding)  # only now are the bindings outside known
         self._read_text_annotations()
+        owners: dict[tuple[Scope, str], Scope | None] = {}
         for node, scope in self.names:
-            owner = scope.owner(node.id)
+            key = scope, node.id
+            if key not in owners:
+                owners[key] = scope.owner(node.id)
+            owner = owners[key]
             if owner is not None:
                 owner.loads.setdefault(node.id, []).append(node)
 
     def _visit_all(self) -> None:
+        # Local names throughout: this loop sees every node of every file.
         parents, nodes, stack = self.parents, self.scopes.nodes, self.stack
+        push, names, scope_of = stack.append, self.names.append, self.scope_of
+        anything, name_class, load = ast.AST, ast.Name, ast.Load
         handlers = self._handlers()
         fields_of: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
         while stack:
             node, scope = stack.pop()
             cls = node.__class__
+            if cls is name_class and node.ctx.__class__ is load:  # type: ignore[attr-defined]
+                scope_of[node] = scope
+                names((node, scope))  # type: ignore[arg-type]
+                nodes[name_class].append(node)
+                continue
             collected = nodes.get(cls)
             if collected is not None:
                 collected.append(node)
@@ -81,12 +93,12 @@ class _Walk:
                 value = getattr(node, name, None)
                 if value.__class__ is list:
                     for child in value:
-                        if isinstance(child, ast.AST):
+                        if isinstance(child, anything):
                             parents[child] = node
-                            stack.append((child, scope))
-                elif isinstance(value, ast.AST):
+                            push((child, scope))
+                elif isinstance(value, anything):
                     parents[value] = node
-                    stack.append((value, scope))
+                    push((value, scope))
 
     def _visit(self, child: ast.AST | None, parent: ast.AST, scope: Scope) -> None:
         if child is not None:
