@@ -134,10 +134,9 @@ def _rounds(
     source = Source(unit.text, unit.path)
     if not (unit.package_uses_target or _concerns(settings, source)):
         return []
-    if not settings.canonical_vendor:
-        data = unit.text.encode("utf-8", "surrogatepass")
-        vendor = settings.vocabulary.canonical_vendor([data])
-        settings = replace(settings, canonical_vendor=vendor)
+    is_given = bool(settings.canonical_vendor)
+    if not is_given:
+        settings = replace(settings, canonical_vendor=_vendor_of(unit.text, settings))
     for _ in range(_ROUNDS):
         try:
             if contexts:
@@ -149,6 +148,15 @@ def _rounds(
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
         chosen = _choose(findings, settings, state)
+        if (
+            not chosen
+            and not is_given
+            and _vendor_of(state.text, settings) != (settings.canonical_vendor)
+        ):
+            # The vendor's names are gone; what is left is seen as a second run will see it.
+            is_given = True
+            settings = replace(settings, canonical_vendor=_vendor_of(state.text, settings))
+            continue
         if not chosen:
             if state.fixed:
                 guard_names(contexts[0], context)
@@ -156,6 +164,10 @@ def _rounds(
             return _finish(settings, context, findings, state)
         _apply(context, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
+
+
+def _vendor_of(text: str, settings: Settings) -> str:
+    return settings.vocabulary.canonical_vendor([text.encode("utf-8", "surrogatepass")])
 
 
 def _concerns(settings: Settings, source: Source) -> bool:
