@@ -148,15 +148,13 @@ def _rounds(
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
         chosen = _choose(findings, settings, state)
-        if (
-            not chosen
-            and not is_given
-            and _vendor_of(state.text, settings) != (settings.canonical_vendor)
-        ):
-            # The vendor's names are gone; what is left is seen as a second run will see it.
+        if not chosen and not is_given:
             is_given = True
-            settings = replace(settings, canonical_vendor=_vendor_of(state.text, settings))
-            continue
+            vendor = _vendor_of(state.text, settings)
+            if vendor != settings.canonical_vendor:
+                # Its names are gone; what is left is seen as a second run will see it.
+                settings = replace(settings, canonical_vendor=vendor)
+                continue
         if not chosen:
             if state.fixed:
                 guard_names(contexts[0], context)

@@ -30,6 +30,12 @@ def line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in _LINE_END.finditer(text))]
 
 
+def first_line_end(text: str) -> str:
+    """The line end of the first line, which new lines take."""
+    found = _LINE_END.search(text)
+    return found.group() if found else "\n"
+
+
 class Source:
     """The text of one file (no BOM, line ends as they are) and its ``ast`` tree."""
 
@@ -92,8 +98,7 @@ class Source:
     @cached_property
     def newline(self) -> str:
         """The line end of the first line, which new lines take."""
-        found = _LINE_END.search(self.text)
-        return found.group() if found else "\n"
+        return first_line_end(self.text)
 
     def without_docstrings(self) -> str:
         """The text without the strings that stand as statements, which nothing reads as code.

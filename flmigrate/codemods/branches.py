@@ -18,6 +18,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from flmigrate.analysis.source import first_line_end
 from flmigrate.codemods.arms import Arm, arms_of, is_branch
 from flmigrate.codemods.changes import Change, splice
 from flmigrate.codemods.errors import EditError
@@ -35,7 +36,6 @@ from flmigrate.codemods.positions import Positions
 from flmigrate.codemods.suites import Place, find_place
 from flmigrate.findings import Branch, Span
 
-_LINE_END = re.compile(r"\r\n?|\n")
 _LONE_CR = re.compile(r"\r(?!\n)")
 #: What has a docstring.
 _DOCUMENTED = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -122,8 +122,7 @@ class _Statement:
         if _LONE_CR.search(positions.text, self.lines.start, self.lines.end):
             raise EditError("the statement contains a lone carriage return", edit.span)
         self.indent = indentation_at(positions, edit.span.start) or ""
-        found = _LINE_END.search(positions.text)
-        self.newline = found.group() if found else "\n"
+        self.newline = first_line_end(positions.text)
         self.chosen = self._chosen()
         self.dissolves = self.arms[0].keyword == "try" or (
             len(self.chosen) == 1 and self.chosen[0][1] is None

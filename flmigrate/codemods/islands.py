@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from flmigrate.analysis.source import line_starts
+from flmigrate.analysis.source import first_line_end, line_starts
 from flmigrate.codemods.changes import Change, minimal, splice
 from flmigrate.codemods.errors import EditError
 from flmigrate.codemods.layout import Layout, Outcome
@@ -26,7 +26,6 @@ from flmigrate.codemods.positions import Positioned, Positions, is_positioned, p
 from flmigrate.findings import Branch, Edit, Import, Span
 
 _COLON = re.compile(r"(?:[^:#]|#[^\r\n]*)*:")
-_LINE_END = re.compile(r"\r\n?|\n")
 _LONE_CR = re.compile(r"\r(?!\n)")
 
 
@@ -155,8 +154,7 @@ def _additions(
     Such an edit changes nothing of the statement, so its lines are simply put above it.
     """
     compound = {positions.start(s): s for s in tree.body if isinstance(s, _COMPOUND)}
-    found = _LINE_END.search(positions.text)
-    newline = found.group() if found else "\n"
+    newline = first_line_end(positions.text)
     added: list[Change] = []
     rest: list[Edit] = []
     for edit in edits:

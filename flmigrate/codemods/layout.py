@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flmigrate.analysis.source import first_line_end
 from flmigrate.codemods.changes import Change
 from flmigrate.codemods.gaps import Gone, close_gaps
 from flmigrate.codemods.positions import Positions
@@ -79,8 +80,7 @@ class Layout:
         self.positions = positions
         self.text = positions.text
         self.tree = tree
-        found = _LINE_END.search(positions.text)
-        self.newline = found.group() if found else "\n"
+        self.newline = first_line_end(positions.text)
 
     def place(
         self, outcomes: Sequence[tuple[Island, Outcome]], changes: Sequence[Change]
