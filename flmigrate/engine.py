@@ -47,7 +47,9 @@ class Settings:
     """What a run does, apart from which files it looks at.
 
     ``enabled`` says for a code whether it is selected; ``import_in`` is ``entry-points``,
-    ``every-file``, ``none`` or empty for the target's own default.
+    ``every-file``, ``none`` or empty for the target's own default. ``vendor_at_rest`` is the
+    canonical vendor that a second run will find in the project, where that is known to be
+    another than this run finds; empty leaves it to the file.
     """
 
     vocabulary: Vocabulary
@@ -57,6 +59,7 @@ class Settings:
     canonical_vendor: str = ""
     drop_vendors: tuple[str, ...] = ()
     enabled: Callable[[str], bool] = _always
+    vendor_at_rest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,7 @@ def _rounds(
         chosen = _choose(findings, settings, state)
         if not chosen and not is_given:
             is_given = True
-            vendor = _vendor_of(state.text, settings)
+            vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
             if vendor != settings.canonical_vendor:
                 # Its names are gone; what is left is seen as a second run will see it.
                 settings = replace(settings, canonical_vendor=vendor)

@@ -10,10 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from flmigrate.analysis.project import Fact, module_names, settled
+from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, may_concern
 from flmigrate.engine import Analysed
 from flmigrate.findings import Outcome, Result
 from flmigrate.worker import (
@@ -67,15 +69,16 @@ def rewrite_files(
         candidates: list[Work] = []
         for scanned in pool.scan(files):
             path = scanned.path
+            mentions_cuda = mentions_cuda or scanned.mentions_cuda
             if scanned.is_candidate:
                 candidates.append(Work(path))
-                mentions_cuda = mentions_cuda or scanned.mentions_cuda
             elif scanned.unreadable:
                 results[path] = problem(path, "FL903", scanned.unreadable)
             else:
                 results[path] = Result(str(path), Outcome.UNCHANGED)
         advance(len(results))
-        pool.canonical_vendor = job.config.canonical_vendor or ("cuda" if mentions_cuda else "")
+        found = DEFAULT_VENDOR if mentions_cuda else ""
+        pool.canonical_vendor = job.config.canonical_vendor or found
         first = dict(zip(candidates, pool.run(frozenset(), candidates, advance), strict=True))
         pending = frozenset(fact for analysed in first.values() for fact in analysed.pending)
         facts = settled(pending, pool.testify(pending, files))
@@ -84,8 +87,15 @@ def rewrite_files(
         first.update(second)
         for work, analysed in first.items():
             results[work.path] = analysed.result
-        tops = list(_tops_to_mark(results, files, job))
-        for work, analysed in zip(tops, pool.run(facts, tops, _ignore), strict=True):
+        last: dict[Path, Work] = {}
+        if not pool.canonical_vendor and _mentions_cuda(results.values(), job):
+            # The target's names count as cuda's: a second run will find that vendor.
+            last = {work.path: replace(work, vendor_at_rest=DEFAULT_VENDOR) for work in candidates}
+        for top in _tops_to_mark(results, files, job):
+            known = last.get(top, Work(top))
+            last[top] = replace(known, package_uses_target=True)
+        todo = list(last.values())
+        for work, analysed in zip(todo, pool.run(facts, todo, _ignore), strict=True):
             results[work.path] = analysed.result
     for path in files:
         yield results[path]
@@ -99,11 +109,18 @@ def _size(files: Iterable[Path]) -> int:
     return size
 
 
+def _mentions_cuda(results: Iterable[Result], job: Job) -> bool:
+    """Whether the new text of a changed file will count as cuda's in a second run."""
+    words = vocabulary_for(job.config.target).cuda_words
+    changed = (result.after for result in results if result.outcome is Outcome.CHANGED)
+    return any(may_concern(text.encode("utf-8", "surrogatepass"), words) for text in changed)
+
+
 def _ignore(count: int) -> None:
     """Second looks are not counted as progress."""
 
 
-def _tops_to_mark(results: dict[Path, Result], files: Sequence[Path], job: Job) -> Iterable[Work]:
+def _tops_to_mark(results: dict[Path, Result], files: Sequence[Path], job: Job) -> Iterable[Path]:
     """Top ``__init__.py`` files of packages in which something changed."""
     if job.config.import_in == "none":
         return
@@ -116,7 +133,7 @@ def _tops_to_mark(results: dict[Path, Result], files: Sequence[Path], job: Job) 
     for top in sorted(tops):
         path = names.get(top)
         if path is not None and path.stem == "__init__":
-            yield Work(path, package_uses_target=True)
+            yield path
 
 
 class _Pool:

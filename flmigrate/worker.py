@@ -39,10 +39,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One file for a worker."""
+    """One file for a worker, and what other files' results tell about it."""
 
     path: Path
     package_uses_target: bool = False
+    vendor_at_rest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Worker:
         self.vocabulary = vocabulary_for(job.config.target)
         self.project = Project(module_names(files), self.vocabulary, _read_text)
 
-    def settings(self, path: Path) -> Settings:
+    def settings(self, work: Work) -> Settings:
         return Settings(
             self.vocabulary,
             self.job.unsafe_fixes,
@@ -78,7 +79,8 @@ class Worker:
             self.job.config.import_in or "",
             self.canonical_vendor,
             self.job.config.drop_vendors,
-            self.job.config.codes_for(path),
+            self.job.config.codes_for(work.path),
+            work.vendor_at_rest,
         )
 
     def run(self, work: Work) -> Analysed:
@@ -97,7 +99,7 @@ class Worker:
             work.package_uses_target,
         )
         try:
-            analysed = rewrite_unit(unit, self.settings(path), self.project)
+            analysed = rewrite_unit(unit, self.settings(work), self.project)
         except Exception as error:  # a defect of ours must not stop the run
             message = f"internal error, please report it: {type(error).__name__}: {error}"
             return Analysed(problem(path, "FL904", message))
@@ -150,9 +152,8 @@ def _scanned(path: Path, vocabulary: Vocabulary) -> Scanned:
         found = words_of(path.read_bytes())
     except OSError as error:
         return Scanned(path, unreadable=error.strerror or str(error))
-    if vocabulary.words.isdisjoint(found):
-        return Scanned(path)
-    return Scanned(path, True, not vocabulary.cuda_words.isdisjoint(found))
+    is_candidate = not vocabulary.words.isdisjoint(found)
+    return Scanned(path, is_candidate, not vocabulary.cuda_words.isdisjoint(found))
 
 
 def run_chunk(

@@ -287,3 +287,29 @@ def test_same_answer_in_whatever_order_the_files_come(tmp_path: Path) -> None:
     expected = {name: text.replace('"cuda"', '"flagos"') for name, text in files.items()}
     assert rewritten(tmp_path / "one", files) == expected
     assert rewritten(tmp_path / "two", dict(reversed(files.items()))) == expected
+
+
+ONLY_NPU = {
+    "train.py": "import torch\nx = torch.ones(2, device='npu')\ntorch.npu.synchronize()\n",
+    "asks.py": "import torch\n\ndef f(kind):\n    if kind == 'npu':\n        g()\n",
+    "plugin.py": "import torch\nimport torch_npu\n",
+    "both.py": (
+        "import torch\n\ndef f(x: torch.Tensor):\n"
+        "    if x.device.type == 'npu':\n        g(x)\n    return x.npu()\n"
+    ),
+    "plain.py": "npu = 1\n",
+}
+
+
+@pytest.mark.parametrize("asks", ["asks.py", "plugin.py", "both.py"])
+def test_a_second_run_over_a_project_of_one_other_vendor_changes_nothing(
+    tmp_path: Path, asks: str
+) -> None:
+    first = rewritten(tmp_path, {name: ONLY_NPU[name] for name in ("train.py", asks, "plain.py")})
+    assert "flagos" in first["train.py"]
+    assert rewritten(tmp_path, first) == first
+
+
+def test_a_project_of_one_other_vendor_in_which_nothing_moves_gets_no_notes(tmp_path: Path) -> None:
+    files = {"plain.py": "npu = 1\n", "said.py": "import torch\n\nname = 'npu'\n"}
+    assert rewritten(tmp_path, files) == files

@@ -9,6 +9,9 @@ from functools import cached_property
 
 from flmigrate.tables import Api, Target, Vendor
 
+DEFAULT_VENDOR = "cuda"
+"""The vendor whose code stands for all served ones where nothing says otherwise."""
+
 CANONICAL = "torch.cuda"
 """Vendor API is looked up under the name it has here; other vendors mirror it."""
 
@@ -168,11 +171,11 @@ class Vocabulary:
         for data in files:
             named.update(words_of(data))
         if not named.isdisjoint(self.cuda_words):
-            return "cuda"
+            return DEFAULT_VENDOR
         for vendor in self.served:
             if not named.isdisjoint(word.encode() for word in vendor.device_types):
                 return vendor.name
-        return "cuda"
+        return DEFAULT_VENDOR
 
     @cached_property
     def words(self) -> frozenset[bytes]:

@@ -37,8 +37,11 @@ def check(context: Context) -> Iterator[Finding]:
                 yield from _single(context, node, text)
         elif _COMPOSITE.fullmatch(text) and any(f":{backend}" in text for backend in ours):
             yield from _composite(context, node, text)
-        elif _COMPOSITE.fullmatch(text) and "," in text and f":{target.backend}" in text:
-            yield context.finding("FL108", _REPLACES, node, note=True)
+        elif _COMPOSITE.fullmatch(text) and "," in text:
+            if f":{target.backend}" in text:
+                yield context.finding("FL108", _REPLACES, node, note=True)
+            else:
+                yield from _foreign_leg(context, node, text)
     for call in context.scopes.nodes[ast.Call]:
         if context.names.called_name(call) != "init_process_group":
             continue
@@ -115,6 +118,15 @@ def _composite(context: Context, node: ast.Constant, text: str) -> Iterator[Find
     new = ",".join(dict.fromkeys(legs))
     fix = Fix(f'Use "{new}"', (Text(context.source.span(node), text, new),))
     yield context.finding("FL108", f'"{text}" becomes "{new}"', node, fix=fix)
+
+
+def _foreign_leg(context: Context, node: ast.Constant, text: str) -> Iterator[Finding]:
+    """``"cpu:gloo,cuda:mpi"``: no table says which library serves the target's tensors."""
+    served = context.vocabulary.device_types
+    legs = [leg for leg in text.split(",") if leg.partition(":")[0] in served]
+    if legs and context.backends.verdict(node) is Verdict.YES:
+        message = f'"{legs[0]}" has no known counterpart on the target'
+        yield context.finding("FL108", message, node, note=True)
 
 
 def _configured(context: Context, call: ast.Call) -> Iterator[Finding]:
