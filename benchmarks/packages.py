@@ -13,6 +13,9 @@ WHEELS = {
     "timm": "timm==1.0.31",
     "megatron": "megatron-core==0.16.0",
     "transformers": "transformers==5.23.0",
+    "diffusers": "diffusers==0.42.1",
+    "mmengine": "mmengine==0.10.7",
+    "ultralytics": "ultralytics==8.4.190",
 }
 """Top-level package -> the wheel that it comes from."""
 

@@ -30,7 +30,8 @@ class Vendor:
     """One vendor's device-specific API, from ``vendors/NAME.toml``.
 
     ``namespaces`` mirror ``torch.cuda`` name for name; ``plugins`` are packages whose import
-    registers the device; ``environment`` are the variables that choose visible devices.
+    registers the device; ``environment`` are the variables that choose visible devices;
+    ``words`` are other words for the vendor in names of functions and flags.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Vendor:
     helpers: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ VENDOR_KEYS: Mapping[str, str] = {
     "helpers": "names",
     "versions": "names",
     "libraries": "names",
+    "words": "names",
 }
 TARGET_KEYS: Mapping[str, str] = {
     "schema": "number",

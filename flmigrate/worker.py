@@ -70,6 +70,7 @@ class Worker:
         self.canonical_vendor = ""
         self.vocabulary = vocabulary_for(job.config.target)
         self.project = Project(module_names(files), self.vocabulary, _read_text)
+        self.project.drop_vendors = job.config.drop_vendors
 
     def settings(self, work: Work) -> Settings:
         return Settings(
@@ -164,6 +165,7 @@ def run_chunk(
     assert worker is not None
     worker.project.facts = facts
     worker.canonical_vendor = canonical_vendor
+    worker.project.canonical_vendor = canonical_vendor
     with _without_collections():
         return with_deep_stack(lambda: [worker.run(work) for work in chunk])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,6 +13,8 @@ from flmigrate.analysis.bindings import Scope
 from flmigrate.analysis.flow import Flow
 from flmigrate.analysis.kinds import Asker, Kind, backend_kind, device_kind
 from flmigrate.analysis.names import Names
+from flmigrate.analysis.predicates import Predicates
+from flmigrate.analysis.questions import AskFlag, Atom
 from flmigrate.analysis.scopes import Scopes
 from flmigrate.analysis.slots import Slots
 from flmigrate.analysis.source import Source
@@ -25,6 +28,10 @@ _LOOKUPS = frozenset({"getattr", "get_device_module", "import_module", "__import
 
 def _nobody_knows(kind: str, path: str, parameter: str) -> bool:
     return False
+
+
+def _nobody_tells(path: str) -> Atom | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +59,7 @@ class Context:
     module_name: str = ""
     is_package: bool = False
     ask: Asker = _nobody_knows
+    ask_flag: AskFlag = _nobody_tells
     canonical_vendor: str = ""
     drop_vendors: tuple[str, ...] = ()
     protected: list[Span] = field(default_factory=list)
@@ -85,6 +93,18 @@ class Context:
         return Flow(self.slots, kind, self.vocabulary.canonical, self.ask, self.module_name)
 
     @cached_property
+    def predicates(self) -> Predicates:
+        """What the file's conditions ask."""
+        return Predicates(self, self.ask_flag)
+
+    @cached_property
+    def names_gone_vendor(self) -> bool:
+        """Whether a word for a vendor that the target never is stands anywhere in the file."""
+        text = self.source.text.lower()
+        words = self.vocabulary.vendor_words.items()
+        return any(word in text for word, vendor in words if self.predicates.is_gone(vendor))
+
+    @cached_property
     def canonical_types(self) -> frozenset[str]:
         """Device types of the vendor whose code stands for all served ones."""
         return frozenset(self.vocabulary.vendors[self.canonical_vendor].device_types)
@@ -93,6 +113,23 @@ class Context:
     def other_types(self) -> frozenset[str]:
         """Device types of the other served vendors."""
         return self.vocabulary.device_types - self.canonical_types
+
+    @cached_property
+    def same_vendor(self) -> re.Pattern[str]:
+        """Matches, in a dumped tree, what names a served vendor and becomes one name.
+
+        Only whole names and the beginning of strings: ``forward_npu`` is a name of its own.
+        """
+        vocabulary, target = self.vocabulary, self.vocabulary.target
+        words = {*vocabulary.device_types, *vocabulary.backends, *vocabulary.attributes}
+        words |= {w for w in (target.device_type, target.backend, target.attribute) if w}
+        words |= {word.upper() for word in vocabulary.device_types}
+        plugins = "|".join(map(re.escape, vocabulary.plugins))
+        return re.compile(
+            rf"(?<=Name\(id=')(?:{plugins}|torch)(?=', ctx=Load\(\)\), attr='(?:"
+            rf"{'|'.join(map(re.escape, words))})')"
+            rf"|(?<=')(?:{'|'.join(map(re.escape, words))})(?=[':])"
+        )
 
     def vendor_of(self, path: str) -> str | None:
         """The served vendor whose namespace a dotted name lies in."""
@@ -237,6 +274,29 @@ class Context:
         line, column = self.source.position(span.start)
         end_line, _ = self.source.position(max(span.start, span.end - 1))
         return Finding(code, message, span, line, column, end_line, severity, fix, note, detail)
+
+    def protect(self, *nodes: ast.AST) -> None:
+        """Let no other rule touch what stands at these nodes."""
+        self.protected.extend(self.source.span(node) for node in nodes)
+
+    def is_protected(self, node: ast.AST) -> bool:
+        """Whether a node stands in code that no rule may touch."""
+        span = self.source.span(node)
+        return any(protected.contains(span) for protected in self.protected)
+
+    def reads_of(self, name: str, inside: ast.AST) -> list[ast.Name]:
+        """The reads of a name in a part of the tree."""
+        found = (n for n in ast.walk(inside) if isinstance(n, ast.Name) and n.id == name)
+        return [node for node in found if isinstance(node.ctx, ast.Load)]
+
+    def suite_of(self, statement: ast.stmt) -> list[ast.stmt]:
+        """The suite that a statement stands in."""
+        parent = self.scopes.parents.get(statement)
+        for name in ("body", "orelse", "finalbody"):
+            suite = getattr(parent, name, None)
+            if isinstance(suite, list) and statement in suite:
+                return suite
+        return [statement]
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The innermost statement that ``node`` is part of."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import METHODS, Verdict
 from flmigrate.analysis.names import LOCAL
+from flmigrate.analysis.questions import Atom
 from flmigrate.analysis.slots import Definition, Slot
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary
@@ -101,6 +102,20 @@ class Project:
         self._active: set[Fact] = set()
         self._answers: dict[tuple[str, Fact], bool] = {}
         self._answered_for = self.facts
+        self._asked_flags: set[str] = set()
+        self._canonical_vendor = ""
+        self.drop_vendors: tuple[str, ...] = ()
+
+    @property
+    def canonical_vendor(self) -> str:
+        """The vendor whose code stands for all served ones; empty leaves it to each file."""
+        return self._canonical_vendor
+
+    @canonical_vendor.setter
+    def canonical_vendor(self, vendor: str) -> None:
+        if vendor != self._canonical_vendor:
+            self._canonical_vendor = vendor
+            self._contexts.clear()
 
     def asker(self, own_module: str) -> Callable[[str, str, str], bool]:
         """The question function for one file, which never looks into that file itself."""
@@ -109,6 +124,36 @@ class Project:
             return self._ask(own_module, (kind, path, parameter))
 
         return ask
+
+    def flag_asker(self, own_module: str) -> Callable[[str], Atom | None]:
+        """What other files' flags and helpers tell one file; ``None`` for names of no file."""
+
+        def ask(path: str) -> Atom | None:
+            return self._flag(own_module, path)
+
+        return ask
+
+    def _flag(self, own_module: str, path: str) -> Atom | None:
+        if path in self._asked_flags or not self.owns(path):
+            return None
+        self._asked_flags.add(path)
+        try:
+            place = self._find(path, own_module)
+            if place is None:
+                return None
+            predicates = place.context.predicates
+            if isinstance(place.definition, ast.FunctionDef):
+                atom = predicates.settled.function(place.definition)
+            elif place.definition is None and "." not in place.name:
+                name = ast.Name(place.name)
+                atom = predicates.settled.binding(name, place.context.scopes.module, place.name)
+            else:
+                return None
+        finally:
+            self._asked_flags.discard(path)
+        file = self.modules[place.module].as_posix()
+        facts = tuple(replace(f, path=f.path or file if f.line else f.path) for f in atom.facts)
+        return replace(atom, facts=facts)
 
     def owns(self, path: str) -> bool:
         """Whether a dotted name lies in a module of the project."""
@@ -213,6 +258,9 @@ class Project:
                 module,
                 path.stem == "__init__",
                 self.asker(module),
+                self.flag_asker(module),
+                self.canonical_vendor,
+                self.drop_vendors,
             )
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             context = None  # that file is reported when its own turn comes

@@ -20,7 +20,7 @@ _COLLECTED = (
     *(ast.Attribute, ast.Call, ast.Compare, ast.Constant, ast.JoinedStr, ast.Name),
     *(ast.Import, ast.ImportFrom, ast.BoolOp, ast.If, ast.IfExp, ast.Dict, ast.ClassDef),
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Return, ast.Subscript),
-    *(ast.Set, ast.Tuple, ast.List, ast.Match, ast.Expr),
+    *(ast.Set, ast.Tuple, ast.List, ast.Match, ast.Expr, ast.Assert, ast.Try),
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from flmigrate.tables import Api, Target, Vendor
+from flmigrate.tables import Api, Target, Vendor, Vendors
 
 DEFAULT_VENDOR = "cuda"
 """The vendor whose code stands for all served ones where nothing says otherwise."""
@@ -20,7 +20,7 @@ CANONICAL = "torch.cuda"
 class Vocabulary:
     """What is vendor code for one target: names, strings and the words that hint at them."""
 
-    vendors: Mapping[str, Vendor]
+    vendors: Vendors
     target: Target
 
     @cached_property
@@ -64,6 +64,23 @@ class Vocabulary:
     def attributes(self) -> frozenset[str]:
         """Tensor attributes that ask for a served vendor's device."""
         return frozenset(a for v in self.served for a in v.attributes)
+
+    @cached_property
+    def vendor_words(self) -> dict[str, Vendor]:
+        """The vendor that each word stands for in names of functions and flags."""
+        return {w: v for v in self.vendors.values() for w in (*v.device_types, *v.words)}
+
+    @cached_property
+    def flag_words(self) -> frozenset[str]:
+        """Usual names of functions and flags that ask for a vendor other than the default."""
+        found: set[str] = set()
+        for word, vendor in self.vendor_words.items():
+            if vendor in self.served and vendor.name != DEFAULT_VENDOR:
+                found.update(vendor.helpers)
+                for form in _FLAGS:
+                    name = form.format(word)
+                    found.update((name, f"_{name}", name.upper(), f"_{name.upper()}"))
+        return frozenset(found)
 
     @cached_property
     def backends(self) -> frozenset[str]:
@@ -160,7 +177,9 @@ class Vocabulary:
     def cuda_words(self) -> frozenset[bytes]:
         """Words that show a project to be written for cuda, or to have been."""
         own = self.target.device_type or self.target.namespace.rpartition(".")[2]
-        return frozenset({b"cuda", own.encode()})
+        words = {own, *_words_of_vendor(self.vendors[DEFAULT_VENDOR])}
+        words |= {self.target.attribute} if self.target.attribute else set()
+        return frozenset(word.encode() for word in words)
 
     def canonical_vendor(self, files: Iterable[bytes]) -> str:
         """The vendor whose code stands for all served ones: cuda, unless nothing names it.
@@ -173,7 +192,7 @@ class Vocabulary:
         if not named.isdisjoint(self.cuda_words):
             return DEFAULT_VENDOR
         for vendor in self.served:
-            if not named.isdisjoint(word.encode() for word in vendor.device_types):
+            if not named.isdisjoint(word.encode() for word in _words_of_vendor(vendor)):
                 return vendor.name
         return DEFAULT_VENDOR
 
@@ -185,7 +204,7 @@ class Vocabulary:
         as ``mps``.
         """
         found = set(self.device_types | self.methods | self.attributes | self.backends)
-        found.update(self.environment, self.target.attributes, _WORDS)
+        found.update(self.environment, self.target.attributes, self.flag_words, _WORDS)
         names = [*self.plugins, *self.libraries]
         names += [plugin for vendor in self.vendors.values() for plugin in vendor.plugins]
         names += [
@@ -197,11 +216,19 @@ class Vocabulary:
         return frozenset(word.encode() for word in found)
 
 
+# What is made of a vendor's word to name a function or flag that asks for it.
+_FLAGS = "is_{} has_{} is_{}_available is_torch_{}_available {}_available {}_is_available".split()
+
 # Words of rules that look for something other than vendors' names, and of our own notes.
 _WORDS = "init_process_group attn_implementation CUDAExecutionProvider use_cuda flmigrate".split()
 
 # Parts of dotted names that are everyday words: there the part before is looked for.
 _PLAIN = frozenset("load Options version is_available is_built is_acceptable core".split())
+
+
+def _words_of_vendor(vendor: Vendor) -> tuple[str, ...]:
+    """Words that show code to be written for a vendor."""
+    return (*vendor.device_types, *vendor.attributes, *vendor.plugins, *vendor.helpers)
 
 
 def _telling_part(name: str) -> str:

@@ -1,132 +1,282 @@
-"""FL201: arms that only another vendor's probe lets run.
+"""Whether an arm that the target never runs may go, for FL201.
 
-``if torch.npu.is_available(): torch.npu.synchronize()`` beside cuda code cannot stay: on the
-target ``torch.npu`` is not there and the test would raise. The canonical vendor's code stands
-for all served vendors, so the arm goes, where it only selects names, moves, synchronises or
-seeds. An arm that does anything else is another implementation or a work-around; it is kept
-and reported.
+On the target the canonical vendor's code stands for all served vendors. What another vendor's
+arm does is lost with it, so it goes only where nothing is lost: where it selects names, moves,
+synchronises or seeds and other code stands for it, or where it says what other code says.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from flmigrate.analysis.context import Context
-from flmigrate.findings import Branch, Expression, Fix
+from flmigrate.findings import Span
 
 _SIMPLE_METHODS = frozenset({"to", "cuda", "npu", "musa", "mlu", "gcu", "append", "add"})
+MOVES = "it moves"
+_ALONE = "no other code stands for it"
+_DIFFERS = "it is an implementation of its own, or a work-around"
+_BINDS = "a name that is read elsewhere would have no value"
+_ACTS = "evaluating its test may do more than ask"
+_KEPT = "a part of it is not to be touched"
 
 
-def without_probe(context: Context, probe: ast.expr, *, any_arm: bool = False) -> Fix | None:
-    """The fix that takes out what runs only where a probe of another vendor holds.
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One arm of a chain; ``test`` is ``None`` for ``else``, ``holds`` its value if decided."""
 
-    ``None`` where the probe is more than the whole test, where the arm is not simple (unless
-    ``any_arm``), or where a name would be left without a value.
-    """
-    test: ast.expr = probe
-    parent = context.scopes.parents.get(test)
-    negated = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
-    if negated:
-        assert isinstance(parent, ast.UnaryOp)
-        test, parent = parent, context.scopes.parents.get(parent)
-    if isinstance(parent, ast.IfExp) and parent.test is test:
-        kept = parent.body if negated else parent.orelse
-        edit = Expression(context.source.span(parent), "__0__", (context.source.span(kept),))
-        return Fix("Take the other value", (edit,))
-    if not isinstance(parent, ast.If) or parent.test is not test:
+    branch: ast.If
+    test: ast.expr | None
+    suite: list[ast.stmt]
+    holds: bool | None = None
+    vendors: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why an arm stays, and whether a user may still ask for it to go."""
+
+    why: str
+    may_go: bool = False
+
+
+def arms_of(context: Context, top: ast.If) -> list[Arm]:
+    """The arms of the chain that starts at ``top``, and what the target decides of them."""
+    arms: list[Arm] = []
+    branch = top
+    while True:
+        atoms = list(context.predicates.atoms(branch.test))
+        settled = frozenset(v for a in atoms if a.holds is not None for v in a.vendors)
+        holds = context.predicates.holds(branch.test)
+        arms.append(Arm(branch, branch.test, branch.body, holds, settled))
+        below = branch.orelse
+        if len(below) == 1 and isinstance(below[0], ast.If) and is_elif(context, below[0]):
+            branch = below[0]
+            continue
+        if below:
+            arms.append(Arm(branch, None, below))
+        return arms
+
+
+def is_elif(context: Context, branch: ast.If) -> bool:
+    """Whether an ``if`` is written as the ``elif`` of another one."""
+    return context.source.text.startswith("elif", context.source.start(branch))
+
+
+def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None:
+    """What speaks against taking a decided arm as decided, or ``None``."""
+    assert arm.test is not None
+    if not context.predicates.settles(arm.test):
+        return Obstacle(_ACTS)
+    gone = [arm] if arm.holds is False else list(arms[arms.index(arm) + 1 :])
+    spans = [context.source.span(arm.test), *(_span(context, other.suite) for other in gone)]
+    if any(span.overlaps(protected) for span in spans for protected in context.protected):
+        return Obstacle(_KEPT)
+    if any(unbinds(context, arms[0].branch, other.suite) for other in gone):
+        return Obstacle(_BINDS)
+    if arm.vendors and arm.vendors <= set(context.drop_vendors):
         return None
-    top, chain = _chain(context, parent)
-    at = chain.index(parent)
-    suites = [arm.body for arm in chain]
-    if chain[-1].orelse:
-        suites.append(chain[-1].orelse)
-    arms: list[tuple[int, str | None]]
-    if negated:
-        arms = [(i, "") for i in range(at)] + [(at, None)]
-        gone = [i for i in range(len(suites)) if i > at]
-    else:
-        arms = [(i, "") for i in range(len(chain)) if i != at]
-        if len(suites) > len(chain):
-            arms.append((len(chain), None))
-        gone = [at]
-    for i in gone:
-        simple = any_arm or _is_simple(context, suites[i])
-        if not simple or _unbinds(context, top, suites[i]):
-            return None
-    if len(arms) == 1 and arms[0][1] is None:
-        if _leaves(suites[arms[0][0]]) and _has_more(context, top):
-            return None  # what follows could never run
-    return Fix("Take the arm out", (Branch(context.source.span(top), tuple(arms)),))
+    for other in gone:
+        if _equals_another(context, arms, other):
+            continue
+        if not _is_simple(context, other.suite):
+            return Obstacle(_DIFFERS, may_go=True)
+        if arm.holds is False and not _has_stand_in(context, arms, other):
+            return Obstacle(_ALONE, may_go=True)
+    return None
 
 
-def moves_by_itself(context: Context, probe: ast.expr) -> bool:
-    """Whether the arm behind a probe is simple and nothing stands for it: it moves as it is.
+def moves_by_itself(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
+    """Whether an arm behind a vendor's own probe is simple and nothing stands for it.
 
-    An arm that only synchronises, seeds or clears needs none; one that chooses a value or
-    returns needs the canonical vendor's in its chain, in its ``else``, or in an ``if`` beside it.
+    Such a probe would raise on the target, so it becomes the target's, and the arm with it.
     """
-    branch = context.scopes.parents.get(probe)
-    if not isinstance(branch, ast.If) or branch.test is not probe:
+    assert arm.test is not None
+    return (
+        isinstance(arm.test, ast.Call)
+        and raises(context, arm.test)
+        and not set(arm.vendors) & set(context.drop_vendors)
+        and _is_simple(context, arm.suite)
+        and not _only_acts(context, arm.suite)
+        and not _names_canonical(context, _around(context, arms, arm))
+    )
+
+
+def raises(context: Context, test: ast.expr) -> bool:
+    """Whether a test asks a module that the target lacks, with nothing that guards it."""
+    if isinstance(test, ast.UnaryOp):
+        return raises(context, test.operand)
+    if isinstance(test, ast.Attribute):
+        vendor = context.vocabulary.vendors.vendor_of_attribute(test.attr)
+        return vendor is not None and context.predicates.atom(test).holds is False
+    if not isinstance(test, ast.Call):
         return False
-    if all(isinstance(statement, ast.Expr | ast.Pass | ast.Import) for statement in branch.body):
+    name = context.vendor_of(context.names.resolve(test.func).only)
+    return name is not None and context.predicates.is_gone(name)
+
+
+def obstacle_to_choice(
+    context: Context, kept: ast.expr, gone: ast.expr, test: ast.expr
+) -> str | None:
+    """What speaks against taking one value of a conditional expression, or ``None``."""
+    if _alike(context, kept) == _alike(context, gone):
+        return None
+    vendors = {v for a in context.predicates.atoms(test) for v in a.vendors}
+    if vendors and vendors <= set(context.drop_vendors):
+        return None
+    names = context.predicates.vendors_in(gone)
+    if any(context.predicates.is_gone(v) for v in names) and not _names_canonical(context, [kept]):
+        if not _is_number(kept):
+            return MOVES if isinstance(test, ast.Call) and raises(context, test) else _ALONE
+    return None if _is_simple_value(context, gone) else _DIFFERS
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not isinstance(node.value, str)
+
+
+# --- what stands for an arm ------------------------------------------------------------------
+
+
+def _only_acts(context: Context, suite: Sequence[ast.stmt]) -> bool:
+    """Whether a suite synchronises, seeds, clears or imports, and gives no value to anything.
+
+    An entry for the vendor in a table, ``EMPTY_CACHE["npu"] = ...``, is none that others read.
+    """
+    return all(
+        isinstance(statement, ast.Expr | ast.Pass | ast.Import) or _is_entry(context, statement)
+        for statement in suite
+    )
+
+
+def _is_entry(context: Context, statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return False
-    if not _is_simple(context, branch.body):
+    [target] = statement.targets
+    key = target.slice if isinstance(target, ast.Subscript) else None
+    kind = context.predicates.device_type(key) if key is not None else ""
+    vendor = context.vocabulary.vendors.vendor_of_device(kind)
+    return vendor is not None and context.predicates.is_gone(vendor)
+
+
+def _has_stand_in(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
+    """Whether other code does for the target what an arm does for its vendor."""
+    if _only_acts(context, arm.suite):
+        return True
+    around = list(_around(context, arms, arm))
+    if _names_canonical(context, around):
+        return True
+    names = frozenset[str]().union(*(_vendors_in(context, s) for s in arm.suite))
+    if any(context.predicates.is_gone(vendor) for vendor in names):
         return False
-    top, chain = _chain(context, branch)
-    around: list[ast.AST] = list(_tests_beside(context, top))
-    for arm in chain:
-        if arm is not branch:
-            around += [arm.test, *arm.body]
-    around += chain[-1].orelse
-    words = {*context.canonical_types, context.vocabulary.target.device_type}
+    return len(arms) > 1 or bool(_following(context, arms, arm))
+
+
+def _around(context: Context, arms: Sequence[Arm], arm: Arm) -> Iterator[ast.AST]:
+    """The code that runs instead of an arm, and the tests that choose it."""
+    yield from _tests_beside(context, arms[0].branch)
+    yield from _following(context, arms, arm)
+    for other in arms:
+        if other is not arm:
+            if other.test is not None:
+                yield other.test
+            yield from other.suite
+
+
+def _following(context: Context, arms: Sequence[Arm], arm: Arm) -> list[ast.stmt]:
+    """What runs after the chain where an arm leaves: ``if npu: return a`` before ``return b``."""
+    if not _leaves(arm.suite):
+        return []
+    suite = context.suite_of(arms[0].branch)
+    return suite[suite.index(arms[0].branch) + 1 :]
+
+
+def _tests_beside(context: Context, branch: ast.If) -> Iterator[ast.expr]:
+    """Tests of the other ``if`` chains in the same suite."""
+    for statement in context.suite_of(branch):
+        while statement is not branch and isinstance(statement, ast.If):
+            yield statement.test
+            following = statement.orelse
+            if len(following) != 1:
+                break
+            [statement] = following
+
+
+def _names_canonical(context: Context, around: Iterator[ast.AST] | Sequence[ast.AST]) -> bool:
+    """Whether code names the canonical vendor or the target: its device, module or backend."""
+    vendor = context.vocabulary.vendors[context.canonical_vendor]
+    target = context.vocabulary.target
+    words = {*context.canonical_types, *vendor.backends, target.device_type, target.backend}
+    words |= {*vendor.attributes, target.attribute}
     for node in around:
         for part in ast.walk(node):
             name = part.value if isinstance(part, ast.Constant) else getattr(part, "attr", None)
             if isinstance(name, str) and name.partition(":")[0] in words:
-                return False
-    return True
+                return True
+            if isinstance(part, ast.Call | ast.Name) and _asks_for_canonical(context, part):
+                return True
+    return False
 
 
-def _tests_beside(context: Context, branch: ast.If) -> list[ast.expr]:
-    """Tests of the ``if``s directly before and after a statement."""
-    parent = context.scopes.parents.get(branch)
-    for name in ("body", "orelse", "finalbody"):
-        suite = getattr(parent, name, None)
-        if isinstance(suite, list) and branch in suite:
-            at = suite.index(branch)
-            beside = suite[max(at - 1, 0) : at] + suite[at + 1 : at + 2]
-            return [statement.test for statement in beside if isinstance(statement, ast.If)]
-    return []
+def _asks_for_canonical(context: Context, node: ast.Call | ast.Name) -> bool:
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        return False
+    return context.canonical_vendor in context.predicates.atom(node).vendors
 
 
-def _chain(context: Context, branch: ast.If) -> tuple[ast.If, list[ast.If]]:
-    """The outermost ``if`` of a chain, and its ``if`` and ``elif``s in order."""
-    top = branch
-    parent = context.scopes.parents.get(top)
-    while isinstance(parent, ast.If) and parent.orelse == [top] and _is_elif(context, top):
-        top, parent = parent, context.scopes.parents.get(parent)
-    chain = [top]
-    while len(chain[-1].orelse) == 1:
-        following = chain[-1].orelse[0]
-        if not isinstance(following, ast.If) or not _is_elif(context, following):
-            break
-        chain.append(following)
-    return top, chain
+def _vendors_in(context: Context, statement: ast.stmt) -> frozenset[str]:
+    found = (
+        context.predicates.vendors_in(part)
+        for part in ast.iter_child_nodes(statement)
+        if isinstance(part, ast.expr)
+    )
+    return frozenset[str]().union(*found)
 
 
-def _is_elif(context: Context, branch: ast.If) -> bool:
-    return context.source.text.startswith("elif", context.source.start(branch))
+# --- arms that say the same ------------------------------------------------------------------
 
 
-def _is_simple(context: Context, suite: list[ast.stmt]) -> bool:
+def _equals_another(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
+    """Whether another arm, or what follows an arm that leaves, says the same on the target."""
+    own = _alike_suite(context, arm.suite)
+    others = [other.suite for other in arms if other is not arm and other.holds is None]
+    for statement in context.suite_of(arms[0].branch):
+        if isinstance(statement, ast.If) and statement is not arms[0].branch:
+            if _names_canonical(context, [statement.test]):
+                others.append(statement.body)
+    following = _following(context, arms, arm)
+    others.append(following[: len(arm.suite)])
+    return any(own == _alike_suite(context, other) for other in others if other)
+
+
+def _alike_suite(context: Context, suite: Sequence[ast.stmt]) -> str:
+    return ";".join(_alike(context, statement) for statement in suite)
+
+
+def _alike(context: Context, node: ast.AST) -> str:
+    """A tree as text in which all served vendors have one name, as they have on the target."""
+    return context.same_vendor.sub("VENDOR", ast.dump(node))
+
+
+# --- arms without an implementation of their own -------------------------------------------
+
+
+def _is_simple(context: Context, suite: Sequence[ast.stmt]) -> bool:
     """Whether statements do no more than select names, move, synchronise or seed."""
     return all(_is_simple_statement(context, statement) for statement in suite)
 
 
 def _is_simple_statement(context: Context, statement: ast.stmt) -> bool:
     match statement:
-        case ast.Pass() | ast.Import() | ast.ImportFrom():
+        case ast.Pass() | ast.Continue() | ast.Break():
             return True
+        case ast.Import():
+            return all(_is_of_torch(context, alias.name) for alias in statement.names)
+        case ast.ImportFrom():
+            return _is_of_torch(context, context.scopes.absolute(statement))
         case ast.Assign() | ast.AnnAssign():
             return statement.value is None or _is_simple_value(context, statement.value)
         case ast.Return():
@@ -138,12 +288,21 @@ def _is_simple_statement(context: Context, statement: ast.stmt) -> bool:
     return False
 
 
+def _is_of_torch(context: Context, module: str) -> bool:
+    """Whether a module is PyTorch's or a plug-in's; others hold implementations to choose from."""
+    return module.partition(".")[0] in ("torch", *context.vocabulary.plugins)
+
+
 def _is_simple_value(context: Context, value: ast.expr) -> bool:
     match value:
         case ast.Constant() | ast.Name() | ast.Attribute() | ast.JoinedStr() | ast.Subscript():
             return True
-        case ast.Tuple() | ast.List():
+        case ast.Tuple() | ast.List() | ast.Set():
             return all(_is_simple_value(context, element) for element in value.elts)
+        case ast.Dict():
+            return all(_is_simple_value(context, element) for element in value.values)
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp():
+            return context.predicates.is_pure(value)
         case ast.Call():
             arguments = [*value.args, *(keyword.value for keyword in value.keywords)]
             if not all(_is_simple_value(context, argument) for argument in arguments):
@@ -158,7 +317,10 @@ def _is_simple_value(context: Context, value: ast.expr) -> bool:
     return False
 
 
-def _unbinds(context: Context, top: ast.If, suite: list[ast.stmt]) -> bool:
+# --- names and places --------------------------------------------------------------------------
+
+
+def unbinds(context: Context, top: ast.stmt, suite: Sequence[ast.stmt]) -> bool:
     """Whether a name that is read elsewhere gets its value in this suite alone."""
     inside = {node for statement in suite for node in ast.walk(statement)}
     for node in inside:
@@ -168,6 +330,8 @@ def _unbinds(context: Context, top: ast.If, suite: list[ast.stmt]) -> bool:
             ]
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             targets = [(node.id, node)]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            targets = [(node.name, node)]
         else:
             continue
         scope = context.scopes.around(top)
@@ -181,15 +345,42 @@ def _unbinds(context: Context, top: ast.If, suite: list[ast.stmt]) -> bool:
     return False
 
 
-def _leaves(suite: list[ast.stmt]) -> bool:
-    return isinstance(suite[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+def _leaves(suite: Sequence[ast.stmt]) -> bool:
+    return bool(suite) and isinstance(suite[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
 
 
-def _has_more(context: Context, statement: ast.stmt) -> bool:
-    """Whether a statement is followed by another one in its suite."""
-    parent = context.scopes.parents.get(statement)
-    for name in ("body", "orelse", "finalbody"):
-        suite = getattr(parent, name, None)
-        if isinstance(suite, list) and statement in suite:
-            return suite[-1] is not statement
-    return False
+def _span(context: Context, suite: Sequence[ast.stmt]) -> Span:
+    return Span(context.source.start(suite[0]), context.source.end(suite[-1]))
+
+
+def is_tested(context: Context, node: ast.expr) -> bool:
+    """Whether only the truth of an expression matters where it stands."""
+    current: ast.AST = node
+    parent = context.scopes.parents.get(current)
+    while isinstance(parent, ast.BoolOp) or (
+        isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    ):
+        if isinstance(parent, ast.UnaryOp):
+            return True
+        current, parent = parent, context.scopes.parents.get(parent)
+    if isinstance(parent, ast.If | ast.IfExp | ast.While | ast.Assert):
+        return parent.test is current
+    return isinstance(parent, ast.comprehension) and current in parent.ifs
+
+
+def is_truth(context: Context, value: ast.expr) -> bool:
+    """Whether an expression is true or false, and nothing else."""
+    if isinstance(value, ast.Compare):
+        return True
+    if isinstance(value, ast.Attribute):
+        words = (*context.vocabulary.attributes, context.vocabulary.target.attribute)
+        return value.attr in words
+    if isinstance(value, ast.UnaryOp):
+        return isinstance(value.op, ast.Not)
+    if isinstance(value, ast.BoolOp):
+        return all(is_truth(context, part) for part in value.values)
+    if isinstance(value, ast.Call):
+        name = context.names.called_name(value)
+        known = ("isinstance", "hasattr", "bool", "any", "all", "startswith", "callable")
+        return name in known or re.fullmatch(r"_*is_\w+", name) is not None
+    return isinstance(value, ast.Constant) and isinstance(value.value, bool)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from flmigrate.analysis.context import Context
 from flmigrate.findings import Branch, Finding, Fix, Import, Severity
+from flmigrate.rules import collapse
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -22,6 +23,14 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _statement(context: Context, statement: ast.Import | ast.ImportFrom) -> Iterator[Finding]:
+    guard = context.scopes.parents.get(statement)
+    if isinstance(guard, ast.Try):
+        fix = _without_guard(context, guard, statement)
+        if fix is not None:
+            message = "this import fails on the target; what stands for it stays"
+            yield context.finding("FL302", message, statement, severity=Severity.ERROR, fix=fix)
+            context.protect(guard)
+            return
     plugins = context.vocabulary.plugins
     gone: list[str] = []
     needed: list[str] = []
@@ -46,6 +55,22 @@ def _statement(context: Context, statement: ast.Import | ast.ImportFrom) -> Iter
     message = f"the plug-in import of {', '.join(gone)} goes"
     fix = Fix("Remove the plug-in import", (_removal(context, statement, gone, bool(needed)),))
     yield context.finding("FL302", message, statement, severity=Severity.ERROR, fix=fix)
+
+
+def _without_guard(context: Context, guard: ast.Try, statement: ast.stmt) -> Fix | None:
+    """``try: import torch_npu ... except ImportError: ...``: only the handler runs there."""
+    settled = context.predicates.settled
+    if guard.body[0] is not statement or guard.finalbody or not settled.fails(statement):
+        return None
+    handler = settled.catcher(guard)
+    if handler is None or isinstance(handler.body[-1], ast.Raise) or context.is_protected(guard):
+        return None
+    if handler.name is not None and context.reads_of(handler.name, handler):
+        return None
+    if collapse.unbinds(context, guard, [*guard.body, *guard.orelse]):
+        return None
+    arms = () if _is_silent(handler) else ((1 + guard.handlers.index(handler), None),)
+    return Fix("Take the handler", (Branch(context.source.span(guard), arms),))
 
 
 def _removal(

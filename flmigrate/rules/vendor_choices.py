@@ -11,16 +11,14 @@ chip on for every chip.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import Verdict
 from flmigrate.findings import Finding, Fix, Members, Severity, Span
-from flmigrate.rules.collapse import moves_by_itself, without_probe
+from flmigrate.rules.answers import passed_on
+from flmigrate.rules.decided import look
 from flmigrate.rules.strings import device_literals
-
-_HELPER = re.compile(r"_*(?:is|has|check|have)_\w+")
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -29,7 +27,10 @@ def check(context: Context) -> Iterator[Finding]:
     canonical = context.canonical_types | ({own} if own else set())
     literals = {node: kind for node, kind, _ in device_literals(context)}
     others = {n for n, kind in literals.items() if kind in context.other_types}
-    seen: set[ast.AST] = set()
+    decided = look(context)
+    yield from decided.findings
+    yield from passed_on(context)
+    seen: set[ast.AST] = set(decided.tests)
     for node in sorted(others, key=context.source.start):
         question = _question(context, node)
         named = (
@@ -42,7 +43,6 @@ def check(context: Context) -> Iterator[Finding]:
         elif question not in seen:
             seen.add(question)
             yield from _kept_test(context, question, ", ".join(sorted(named)))
-    yield from _probes(context)
 
 
 def _question(context: Context, node: ast.expr) -> ast.expr | None:
@@ -138,128 +138,3 @@ def _other_members(
         seen.add(display)
         message = "a list of other vendors stays; the target is none of them"
         yield context.finding("FL201", message, display, note=True)
-
-
-def _probes(context: Context) -> Iterator[Finding]:
-    """``if torch.npu.is_available()`` where cuda is the canonical vendor."""
-    kept: set[ast.AST] = set()
-    probes = dict(_probes_of_others(context))
-    for call, vendor in probes.items():
-        test = _whole_test(context, call)
-        if test is None or test in kept or _in_helper(context, call):
-            continue
-        alternative = _alternative(context, call)
-        if alternative is not None:
-            context.protected.append(context.source.span(call))
-            operation, position = alternative
-            edit = Members(context.source.span(operation), (position,))
-            message = f"the probe for {vendor} goes: the target's own stands for it"
-            probe_fix = Fix("Drop the probe", (edit,))
-            yield context.finding("FL201", message, call, severity=Severity.INFO, fix=probe_fix)
-        elif not _asks_helper(context, test, call):
-            kept.add(test)
-            alone = all(part in probes for part in _operands(test))
-            dropped = vendor in context.drop_vendors
-            if alone and not dropped and moves_by_itself(context, test):
-                continue  # nothing would be left of it: it moves like any other code
-            fix = without_probe(context, test, any_arm=dropped) if alone else None
-            if fix is None and dropped:
-                message = f"the arm for {vendor} cannot be dropped by itself"
-                yield context.finding("FL201", message, test, note=True)
-                continue
-            if fix is None:
-                yield from _kept_probe(context, test, vendor, alone and test is call)
-                continue
-            context.protected.append(context.source.span(context.scopes.parents[test]))
-            message = f"the arm for {vendor} goes: {context.canonical_vendor}'s stands for it"
-            if dropped:
-                message = f"the arm for {vendor} goes, a vendor that is to be dropped"
-            yield context.finding("FL201", message, call, severity=Severity.INFO, fix=fix)
-
-
-def _operands(test: ast.expr) -> list[ast.expr]:
-    return test.values if isinstance(test, ast.BoolOp) else [test]
-
-
-def _kept_probe(context: Context, test: ast.expr, vendor: str, raises: bool) -> Iterator[Finding]:
-    if not raises:
-        yield from _kept_test(context, test, vendor)
-        return
-    for span in (context.source.span(test), *_guarded(context, test)):
-        context.protected.append(span)
-    message = f"this probe raises on the target, which has no torch.{vendor}"
-    yield context.finding("FL201", message, test, severity=Severity.ERROR, note=True)
-
-
-def _probes_of_others(context: Context) -> Iterator[tuple[ast.Call, str]]:
-    """``torch.npu.is_available()`` and ``hasattr(torch, "npu")``, with their vendor."""
-    for reference in context.references:
-        if reference.path.endswith(".is_available"):
-            vendor = context.vendor_of(reference.path)
-            call = context.is_called(reference.node)
-            if call is not None and vendor not in (None, context.canonical_vendor):
-                yield call, str(vendor)
-    for name in context.drop_vendors:
-        yield from _probes_of(context, name)
-    for call in context.scopes.nodes[ast.Call]:
-        if context.names.called_name(call) == "hasattr" and len(call.args) == 2:
-            name = call.args[1]
-            if isinstance(name, ast.Constant) and name.value in context.other_types:
-                if context.names.resolve(call.args[0]).only == "torch":
-                    yield call, str(name.value)
-
-
-def _probes_of(context: Context, vendor: str) -> Iterator[tuple[ast.Call, str]]:
-    """Probes of a vendor that the target does not serve and the user drops."""
-    table = context.vocabulary.vendors[vendor]
-    probes = ("is_available", "is_built")
-    known = {f"{name}.{probe}" for name in table.namespaces for probe in probes}
-    for call in context.scopes.nodes[ast.Call]:
-        if context.names.called_name(call) in probes:
-            if context.names.resolve(call.func).only in known:
-                yield call, vendor
-
-
-def _whole_test(context: Context, call: ast.expr) -> ast.expr | None:
-    """The test of an ``if`` or conditional expression that a probe decides, with all its ands."""
-    current: ast.expr = call
-    parent = context.scopes.parents.get(current)
-    while isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.And):
-        current, parent = parent, context.scopes.parents.get(parent)
-    outer: ast.AST = current
-    while isinstance(parent, ast.BoolOp | ast.UnaryOp):
-        outer, parent = parent, context.scopes.parents.get(parent)
-    decides = isinstance(parent, ast.If | ast.IfExp) and parent.test is outer
-    return current if decides else None
-
-
-def _asks_helper(context: Context, test: ast.expr, probe: ast.expr) -> bool:
-    """Whether a helper such as ``is_npu_available()`` is asked too: once moved, it is true."""
-    return any(
-        isinstance(part, ast.Call)
-        and part is not probe
-        and _HELPER.fullmatch(context.names.called_name(part)) is not None
-        and context.names.called_name(part) != "is_available"
-        for part in ast.walk(test)
-    )
-
-
-def _alternative(context: Context, call: ast.expr) -> tuple[ast.BoolOp, int] | None:
-    """The ``or`` in which a probe stands beside the canonical vendor's, and its position."""
-    operation = context.scopes.parents.get(call)
-    if not isinstance(operation, ast.BoolOp) or not isinstance(operation.op, ast.Or):
-        return None
-    position = operation.values.index(call)
-    own = f"{context.vocabulary.target.namespace}.is_available"
-    for value in operation.values:
-        if isinstance(value, ast.Call) and value is not call:
-            path = context.names.resolve(value.func).only
-            if path == own or context.vendor_of(path) == context.canonical_vendor:
-                if path.endswith(".is_available"):
-                    return operation, position
-    return None
-
-
-def _in_helper(context: Context, node: ast.AST) -> bool:
-    function = context.names.enclosing(node, ast.FunctionDef, ast.AsyncFunctionDef)
-    return isinstance(function, ast.FunctionDef) and bool(_HELPER.fullmatch(function.name))

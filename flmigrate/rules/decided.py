@@ -1,0 +1,230 @@
+"""FL201: branches whose test the target decides.
+
+``is_npu_available()`` is false wherever the canonical vendor's code runs, so what only runs
+behind it never runs. Such an arm goes, if that loses nothing: it selects names, moves,
+synchronises or seeds, or says what another arm says. An arm that does anything else is another
+implementation or a work-around for a chip; it stays, and is reported.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from flmigrate.analysis.context import Context
+from flmigrate.analysis.questions import Question
+from flmigrate.findings import (
+    Applicability,
+    Branch,
+    Expression,
+    Finding,
+    Fix,
+    Members,
+    Severity,
+    Statement,
+)
+from flmigrate.rules import collapse
+from flmigrate.rules.collapse import Arm
+
+
+@dataclass
+class Decided:
+    """What was found: findings, tests that were dealt with, and code that others may not touch."""
+
+    findings: list[Finding] = field(default_factory=list)
+    tests: set[ast.AST] = field(default_factory=set)
+
+
+def look(context: Context) -> Decided:
+    """Look at every condition of a file that names a vendor which the target never is."""
+    decided = Decided()
+    if not context.names_gone_vendor:
+        return decided
+    for kind in (ast.If, ast.IfExp, ast.Assert):
+        for node in sorted(context.scopes.nodes[kind], key=context.source.start):
+            if isinstance(node, ast.If):
+                _chain(context, node, decided)
+            elif isinstance(node, ast.IfExp):
+                _choice(context, node, decided)
+            else:
+                _assertion(context, node, decided)
+    for node in sorted(context.scopes.nodes[ast.BoolOp], key=context.source.start):
+        _operands(context, node, decided)
+    return decided
+
+
+# --- if chains -------------------------------------------------------------------------------
+
+
+def _chain(context: Context, top: ast.If, decided: Decided) -> None:
+    if collapse.is_elif(context, top):
+        return
+    arms = collapse.arms_of(context, top)
+    if not any(arm.holds is not None for arm in arms):
+        return
+    if context.is_protected(top):
+        return
+    settled = [_settled_arm(context, arms, arm, decided) for arm in arms]
+    kept: list[tuple[int, str | None]] = []
+    gone: list[Arm] = []
+    for number, arm in enumerate(arms):
+        if settled[number] is False:
+            gone.append(arm)
+        elif settled[number] is True or arm.test is None:
+            kept.append((number, None))
+            gone += arms[number + 1 :]
+            break
+        else:
+            kept.append((number, ""))
+    if not gone and not (kept and kept[-1][1] is None and arms[kept[-1][0]].test is not None):
+        return
+    vendors = ", ".join(sorted({v for arm in arms for v in arm.vendors}))
+    message = f"what runs for {vendors} alone goes: {context.canonical_vendor}'s stands for it"
+    if any(vendor in context.drop_vendors for arm in arms for vendor in arm.vendors):
+        message = f"what runs for {vendors} alone goes; it is to be dropped"
+    fix = Fix("Take the arm out", (Branch(context.source.span(top), tuple(kept)),))
+    first = next(arm for number, arm in enumerate(arms) if settled[number] is not None)
+    assert first.test is not None
+    context.protect(top)
+    finding = context.finding("FL201", message, first.test, severity=Severity.INFO, fix=fix)
+    decided.findings.append(finding)
+    tests = [arm.test for arm in arms if arm.test is not None]
+    decided.tests.update(atom.node for test in tests for atom in context.predicates.atoms(test))
+
+
+def _settled_arm(context: Context, arms: Sequence[Arm], arm: Arm, decided: Decided) -> bool | None:
+    """Whether an arm's test is decided and can be taken so; what speaks against it is reported."""
+    if arm.test is None or arm.holds is None:
+        return None
+    if arm.holds is False and collapse.moves_by_itself(context, arms, arm):
+        return None  # nothing would be left of it: it moves like any other code
+    obstacle = collapse.obstacle(context, arms, arm)
+    if obstacle is None:
+        return arm.holds
+    decided.tests.update(atom.node for atom in context.predicates.atoms(arm.test))
+    context.protect(arm.test)
+    if arm.holds is False:
+        context.protect(*arm.suite)
+    message = f"a branch for {', '.join(sorted(arm.vendors))} alone stays: {obstacle.why}"
+    fix = None
+    if obstacle.may_go:
+        kept = [(i, "") for i, other in enumerate(arms) if other is not arm and other.test]
+        if arms[-1].test is None:
+            kept.append((len(arms) - 1, None))  # type: ignore[arg-type]
+        if arm.holds is False:
+            branch = Branch(context.source.span(arms[0].branch), tuple(kept))
+            fix = Fix("Take the arm out", (branch,), Applicability.UNSAFE)
+    raises = collapse.raises(context, arm.test)
+    severity = Severity.ERROR if raises else Severity.WARNING
+    if raises:
+        message += "; its test raises on the target"
+    decided.findings.append(
+        context.finding("FL201", message, arm.test, severity=severity, fix=fix, note=True)
+    )
+    return None
+
+
+# --- conditional expressions, assertions, operands -----------------------------------------
+
+
+def _choice(context: Context, node: ast.IfExp, decided: Decided) -> None:
+    predicates = context.predicates
+    holds = predicates.holds(node.test)
+    if holds is None or not predicates.settles(node.test) or context.is_protected(node):
+        return
+    kept, gone = (node.body, node.orelse) if holds else (node.orelse, node.body)
+    vendors = _vendors(context, node.test)
+    atoms = [atom.node for atom in predicates.atoms(node.test)]
+    decided.tests.update(atoms)
+    why = collapse.obstacle_to_choice(context, kept, gone, node.test)
+    edit = Expression(context.source.span(node), "__0__", (context.source.span(kept),))
+    if why is not None:
+        if why == collapse.MOVES:
+            decided.tests.difference_update(atoms)
+            return
+        context.protect(node)
+        message = f"a choice for {vendors} alone stays: {why}"
+        fix = Fix("Take the other value", (edit,), Applicability.UNSAFE)
+        raises = collapse.raises(context, node.test)
+        severity = Severity.ERROR if raises else Severity.WARNING
+        decided.findings.append(
+            context.finding("FL201", message, node, severity=severity, fix=fix, note=True)
+        )
+        return
+    message = f"what holds for {vendors} alone goes: {context.canonical_vendor}'s stands for it"
+    fix = Fix("Take the other value", (edit,))
+    context.protect(node.test, gone)
+    decided.findings.append(
+        context.finding("FL201", message, node, severity=Severity.INFO, fix=fix)
+    )
+
+
+def _assertion(context: Context, node: ast.Assert, decided: Decided) -> None:
+    predicates = context.predicates
+    holds = predicates.holds(node.test)
+    if holds is None or not predicates.settles(node.test) or context.is_protected(node):
+        return
+    vendors = _vendors(context, node.test)
+    decided.tests.update(atom.node for atom in predicates.atoms(node.test))
+    context.protect(node)
+    if holds:
+        fix = Fix("Remove the assertion", (Statement(context.source.span(node), None),))
+        message = f"an assertion about {vendors} is always true on the target, and goes"
+        decided.findings.append(
+            context.finding("FL201", message, node, severity=Severity.INFO, fix=fix)
+        )
+    else:
+        message = f"this asserts {vendors}, which the target never is"
+        decided.findings.append(context.finding("FL201", message, node, note=True))
+
+
+def _operands(context: Context, node: ast.BoolOp, decided: Decided) -> None:
+    """``cuda_ok or is_npu()``: an operand that can change nothing goes."""
+    predicates = context.predicates
+    stops = isinstance(node.op, ast.Or)
+    if predicates.holds(node) is not None or context.is_protected(node):
+        return
+    drop = [
+        number
+        for number, value in enumerate(node.values)
+        if predicates.holds(value) is (not stops) and predicates.settles(value)
+    ]
+    if not drop:
+        return
+    rest = [value for number, value in enumerate(node.values) if number not in drop]
+    decided.tests.update(a.node for number in drop for a in predicates.atoms(node.values[number]))
+    dropped = [node.values[number] for number in drop]
+    vendors = ", ".join(sorted({v for value in dropped for v in _vendor_names(context, value)}))
+    if not collapse.is_tested(context, node) and len(node.values) - 1 in drop:
+        if not all(collapse.is_truth(context, value) for value in rest[-1:]):
+            return
+    if stops and _is_list_of_hardware(context, rest):
+        for value in dropped:
+            context.protect(value)
+        message = f"a test for {vendors} among other hardware stays: it may be a limit of the chip"
+        decided.findings.append(context.finding("FL201", message, node, note=True))
+        return
+    for value in dropped:
+        context.protect(value)
+    fix = Fix("Drop the operand", (Members(context.source.span(node), tuple(drop)),))
+    message = f"a test for {vendors} goes: the target's own stands for it"
+    decided.findings.append(
+        context.finding("FL201", message, dropped[0], severity=Severity.INFO, fix=fix)
+    )
+
+
+def _is_list_of_hardware(context: Context, rest: Sequence[ast.expr]) -> bool:
+    """Whether the other operands ask for vendors that the target does not serve, and no more."""
+    atoms = [atom for value in rest for atom in context.predicates.atoms(value)]
+    return bool(atoms) and all(atom.question is Question.UNSERVED for atom in atoms)
+
+
+def _vendor_names(context: Context, test: ast.expr) -> set[str]:
+    atoms = list(context.predicates.atoms(test))
+    found = {v for atom in atoms if atom.holds is not None for v in atom.vendors}
+    return found or {v for atom in atoms for v in atom.vendors}
+
+
+def _vendors(context: Context, test: ast.expr) -> str:
+    return ", ".join(sorted(_vendor_names(context, test)))
