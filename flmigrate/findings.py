@@ -155,18 +155,19 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Take arms out of an ``if`` chain, or dissolve it or a ``try`` (``codemods/branches.py``).
+    """Take arms out of a branching statement, or dissolve it (``codemods/branches.py``).
 
-    ``span`` is the whole statement: the outermost ``if`` with its ``elif``s and ``else``, or
-    a ``try``. Arms are numbered in source order, from 0: those of a ``try`` are its body, its
-    handlers, its ``else`` and its ``finally``.
+    ``span`` is the whole statement: the outermost ``if`` with its ``elif``s and ``else``, a
+    ``try`` or a ``match``. Arms are numbered in source order, from 0: those of a ``try`` are
+    its body, its handlers, its ``else`` and its ``finally``.
 
     ``arms`` lists those that stay, in order, with the source of their new test: ``""`` is the
     test that they have, ``None`` is no test, for the last one only. The first one becomes
     ``if``, those after it ``elif``, one without a test ``else``. If the only one has no test,
     the statement dissolves into its suite, one indent less. Without arms it is removed; a
     suite left empty gets ``pass``. A ``try`` is removed, or dissolves into one of its suites
-    or into its body followed by its ``else``.
+    or into its body followed by its ``else``. A ``match`` keeps cases as they are, with the
+    test ``""``, and at least one.
     """
 
     span: Span

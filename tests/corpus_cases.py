@@ -69,6 +69,8 @@ class Options:
     target: str = "fl"
     import_in: str = "none"
     unsafe_fixes: bool = False
+    canonical_vendor: str | None = None
+    drop_vendors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +228,11 @@ def _read_options(path: Path, text: str) -> Options:
     import_in = values.pop("import-in", "none")
     target = values.pop("target", "fl")
     unsafe_fixes = values.pop("unsafe-fixes", None) is not None
+    canonical = values.pop("canonical-vendor", None)
+    dropped = tuple(filter(None, values.pop("drop-vendors", "").split("+")))
     if values or import_in not in _IMPORT_IN:
         raise CaseError(f"{path}:1: unknown option in {text!r}")
-    return Options(target=target, import_in=import_in, unsafe_fixes=unsafe_fixes)
+    return Options(target, import_in, unsafe_fixes, canonical, dropped)
 
 
 def _choice(path: Path, header: dict[str, str], key: str, word: str) -> bool:

@@ -47,6 +47,40 @@ def test_every_kind_of_edit_is_registered() -> None:
     assert set(CODEMODS) == set(get_args(Edit))
 
 
+# --- cases of a match ----------------------------------------------------------------------
+
+_MATCH = """\
+def f(x):
+    «match x:  # why
+        # the first
+        case "a":
+            return 1
+        case "b" if x:  # second
+            return 2
+
+        case _:
+            pass»
+    return 3
+"""
+
+
+def test_a_case_goes_with_the_comments_above_it() -> None:
+    after = _MATCH.replace('        # the first\n        case "a":\n            return 1\n', "")
+    take(_MATCH, [(1, ""), (2, "")], after.replace("«", "").replace("»", ""))
+
+
+def test_a_case_in_the_middle_goes() -> None:
+    gone = '        case "b" if x:  # second\n            return 2\n'
+    after = _MATCH.replace(gone, "").replace("«", "").replace("»", "")
+    take(_MATCH, [(0, ""), (2, "")], after)
+
+
+@pytest.mark.parametrize("arms", [[], [(0, None)], [(0, "x")]])
+def test_a_match_keeps_whole_cases(arms: Arms) -> None:
+    before, [span] = marked(_MATCH)
+    refuses(before, [Branch(span, tuple(arms))], "match")
+
+
 # --- chains that stay ----------------------------------------------------------------------
 
 _CHAIN = """\

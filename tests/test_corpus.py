@@ -52,7 +52,13 @@ def _rewrite(case: Case, files: dict[str, bytes], folder: Path) -> dict[str, Out
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(files[name])
     options = case.options
-    config = Config(root=folder, target=options.target, import_in=options.import_in)
+    config = Config(
+        root=folder,
+        target=options.target,
+        import_in=options.import_in,
+        canonical_vendor=options.canonical_vendor,
+        drop_vendors=options.drop_vendors,
+    )
     outputs: dict[str, Output] = {}
     for result in rewrite_files(list(paths), Job(config, unsafe_fixes=options.unsafe_fixes)):
         name = paths[Path(result.path)]

@@ -334,8 +334,9 @@ class Predicates:
             return ""
         if node.value in ("cpu", "meta"):
             return node.value
-        found = self.context.vocabulary.device_text.fullmatch(node.value)
-        return found.group(1) if found is not None else ""
+        kind, _, index = node.value.partition(":")
+        known = self.context.vocabulary.all_device_types
+        return kind if kind in known and (index.isdigit() or not index) else ""
 
     # --- calls and attributes --------------------------------------------------------------
 

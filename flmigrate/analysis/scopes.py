@@ -21,6 +21,7 @@ _COLLECTED = (
     *(ast.Import, ast.ImportFrom, ast.BoolOp, ast.If, ast.IfExp, ast.Dict, ast.ClassDef),
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Return, ast.Subscript),
     *(ast.Set, ast.Tuple, ast.List, ast.Match, ast.Expr, ast.Assert, ast.Try),
+    *(ast.While, ast.comprehension),
 )
 
 

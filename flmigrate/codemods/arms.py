@@ -1,4 +1,4 @@
-"""The arms of an ``if`` chain or a ``try``, and which lines belong to each.
+"""The arms of an ``if`` chain, a ``try`` or a ``match``, and which lines belong to each.
 
 if a:           arm 0
     x
@@ -54,11 +54,11 @@ class _Part:
 
     keyword: str
     body: Sequence[ast.stmt]
-    node: ast.If | ast.ExceptHandler | ast.stmt | None = None
+    node: ast.If | ast.ExceptHandler | ast.match_case | ast.stmt | None = None
 
 
 def arms_of(statement: ast.stmt, positions: Positions) -> list[Arm]:
-    """The arms of a whole ``if`` chain or ``try``.
+    """The arms of a whole ``if`` chain, ``try`` or ``match``.
 
     Raises ``EditError`` when one of them shares a line with something else.
     """
@@ -70,6 +70,13 @@ def arms_of(statement: ast.stmt, positions: Positions) -> list[Arm]:
     if indent is None or _is_joined(positions, lead):
         raise EditError("the statement shares its line", Span(head, head + 1))
     column = width(indent)
+    if isinstance(statement, ast.Match):
+        header = _COLON.match(positions.text, positions.end(statement.subject))
+        assert header is not None, "Python has found a colon here"
+        lead = positions.line_end(header.end())
+        line = _next_code(positions, lead)
+        head = _first_in_line(positions, line)
+        column = width(positions.text[line:head])
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
         colon = _colon(part, head, positions)
@@ -84,18 +91,22 @@ def arms_of(statement: ast.stmt, positions: Positions) -> list[Arm]:
         if last:
             break
         lead, following = end, parts[number + 1]
-        line = positions.text[below.end : positions.line_end(below.end)]
-        head = below.end + len(line) - len(line.lstrip(" \t\f"))
+        head = _first_in_line(positions, below.end)
         node = following.node
         if not positions.text.startswith(following.keyword, head) or (
-            node is not None and positions.start(node) != head
+            node is not None
+            and not isinstance(node, ast.match_case)  # which has no position of its own
+            and positions.start(node) != head
         ):
             raise EditError(f"the {following.keyword!r} shares its line", Span(head, head + 1))
     return arms
 
 
 def _parts(statement: ast.stmt, positions: Positions) -> Iterator[_Part]:
-    if isinstance(statement, ast.If):
+    if isinstance(statement, ast.Match):
+        for case in statement.cases:
+            yield _Part("case", case.body, case)
+    elif isinstance(statement, ast.If):
         keyword, node = "if", statement
         while True:
             yield _Part(keyword, node.body, node)
@@ -120,9 +131,14 @@ def _parts(statement: ast.stmt, positions: Positions) -> Iterator[_Part]:
             yield _Part("finally", statement.finalbody)
 
 
+def _first_in_line(positions: Positions, line: int) -> int:
+    text = positions.text[line : positions.line_end(line)]
+    return line + len(text) - len(text.lstrip(" \t\f"))
+
+
 def is_branch(statement: ast.stmt) -> bool:
     """Whether this kind of statement has arms."""
-    return isinstance(statement, (ast.If, *_TRY))
+    return isinstance(statement, (ast.If, ast.Match, *_TRY))
 
 
 def _colon(part: _Part, head: int, positions: Positions) -> int:
@@ -130,6 +146,8 @@ def _colon(part: _Part, head: int, positions: Positions) -> int:
     last = head + len(part.keyword)
     if isinstance(part.node, ast.If):
         last = positions.end(part.node.test)
+    elif isinstance(part.node, ast.match_case):
+        last = positions.end(part.node.guard or part.node.pattern)
     elif isinstance(part.node, ast.ExceptHandler) and part.node.type is not None:
         last = positions.end(part.node.type)
     found = _COLON.match(positions.text, last)

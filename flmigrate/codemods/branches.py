@@ -1,4 +1,4 @@
-"""Take arms out of an ``if`` chain, or dissolve it or a ``try`` into one suite.
+"""Take arms out of an ``if`` chain or a ``match``, or dissolve a statement into one suite.
 
     if is_npu():                     ->  backend = "flagos"
         backend = "npu"
@@ -118,7 +118,8 @@ class _Statement:
         self.positions = positions
         self.edit = edit
         self.arms = arms_of(statement, positions)
-        self.lines = Span(self.arms[0].lines.start, self.arms[-1].lines.end)
+        self.lines = Span(positions.line_start(edit.span.start), self.arms[-1].lines.end)
+        self.match = statement if isinstance(statement, ast.Match) else None
         if _LONE_CR.search(positions.text, self.lines.start, self.lines.end):
             raise EditError("the statement contains a lone carriage return", edit.span)
         self.indent = indentation_at(positions, edit.span.start) or ""
@@ -136,6 +137,10 @@ class _Statement:
         if numbers and not 0 <= numbers[0] <= numbers[-1] < len(self.arms):
             raise EditError("the statement has no such arm", self.edit.span)
         chosen = [(self.arms[number], test) for number, test in self.edit.arms]
+        if self.match is not None:
+            if not chosen or any(test != "" for _, test in chosen):
+                raise EditError("a 'match' keeps cases as they are", self.edit.span)
+            return chosen
         if self.arms[0].keyword == "try":
             keywords = [arm.keyword for arm, _ in chosen]
             if any(test for _, test in chosen):
@@ -156,7 +161,7 @@ class _Statement:
             return None
         tokens = tokens_of(self.positions, self.lines)
         changes: list[Change] = []
-        done = self.lines.start
+        done = self.arms[0].lines.start
         for number, (arm, test) in enumerate(self.chosen):
             if done < arm.lines.start:
                 changes.append((Span(done, arm.lines.start), ""))
@@ -181,6 +186,8 @@ class _Statement:
     def _header(self, arm: Arm, first: bool, test: str | None, tokens: Tokens) -> Iterator[Change]:
         """Give an arm the keyword and the test that it has from now on."""
         yield from self._above(arm, first)
+        if self.match is not None:
+            return
         keyword = "if" if first else "elif"
         head = arm.head
         if test is None:
@@ -262,6 +269,9 @@ class _Statement:
         """The statements that take the place of this one."""
         if self.dissolves:
             return [statement for arm, _ in self.chosen for statement in arm.body]
+        if self.match is not None:
+            numbers = [number for number, _ in self.edit.arms]
+            return [ast.Match(self.match.subject, [self.match.cases[n] for n in numbers])]
         below: list[ast.stmt] = []
         for arm, test in reversed(self.chosen):
             if test is None:

@@ -134,6 +134,21 @@ def obstacle_to_choice(
     return None if _is_simple_value(context, gone) else _DIFFERS
 
 
+def obstacle_to_case(context: Context, node: ast.Match, case: ast.match_case) -> str | None:
+    """What speaks against taking a case out of a ``match``, or ``None``."""
+    if case.guard is not None and not context.predicates.is_pure(case.guard):
+        return _ACTS
+    span = _span(context, case.body)
+    if any(span.overlaps(protected) for protected in context.protected):
+        return _KEPT
+    if unbinds(context, node, case.body):
+        return _BINDS
+    own = _alike_suite(context, case.body)
+    if any(own == _alike_suite(context, other.body) for other in node.cases if other is not case):
+        return None
+    return None if _is_simple(context, case.body) else _DIFFERS
+
+
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and not isinstance(node.value, str)
 

@@ -9,10 +9,11 @@ implementation or a work-around for a chip; it stays, and is reported.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from flmigrate.analysis.context import Context
+from flmigrate.analysis.kinds import Verdict
 from flmigrate.analysis.questions import Question
 from flmigrate.findings import (
     Applicability,
@@ -51,6 +52,10 @@ def look(context: Context) -> Decided:
                 _assertion(context, node, decided)
     for node in sorted(context.scopes.nodes[ast.BoolOp], key=context.source.start):
         _operands(context, node, decided)
+    for node in context.scopes.nodes[ast.Match]:
+        _cases(context, node, decided)
+    for condition in _kept_conditions(context):
+        _kept(context, condition, decided)
     return decided
 
 
@@ -211,6 +216,68 @@ def _operands(context: Context, node: ast.BoolOp, decided: Decided) -> None:
     message = f"a test for {vendors} goes: the target's own stands for it"
     decided.findings.append(
         context.finding("FL201", message, dropped[0], severity=Severity.INFO, fix=fix)
+    )
+
+
+def _cases(context: Context, node: ast.Match, decided: Decided) -> None:
+    """``case "npu":`` of a match on a device: no device of the target's is one."""
+    gone: list[ast.match_case] = []
+    for case in node.cases:
+        vendors = _matched(context, case.pattern)
+        if not vendors or not all(map(context.predicates.is_gone, vendors)):
+            continue
+        why = collapse.obstacle_to_case(context, node, case)
+        decided.tests.update(part for part in ast.walk(case.pattern))
+        if why is None:
+            gone.append(case)
+            continue
+        context.protect(case.pattern, *case.body)
+        message = f"a case for {', '.join(sorted(vendors))} alone stays: {why}"
+        decided.findings.append(context.finding("FL201", message, case.pattern, note=True))
+    if not gone or len(gone) == len(node.cases) or context.is_protected(node):
+        return
+    context.protect(node)
+    kept = tuple((i, "") for i, case in enumerate(node.cases) if case not in gone)
+    fix = Fix("Take the case out", (Branch(context.source.span(node), kept),))
+    message = f"a case for another vendor goes: {context.canonical_vendor}'s stands for it"
+    decided.findings.append(
+        context.finding("FL201", message, gone[0].pattern, severity=Severity.INFO, fix=fix)
+    )
+
+
+def _matched(context: Context, pattern: ast.pattern) -> set[str]:
+    """The vendors whose devices a pattern matches, and it matches nothing else."""
+    if isinstance(pattern, ast.MatchOr):
+        found = [_matched(context, each) for each in pattern.patterns]
+        return set[str]().union(*found) if all(found) else set()
+    if not isinstance(pattern, ast.MatchValue):
+        return set()
+    kind = context.predicates.device_type(pattern.value)
+    vendor = context.vocabulary.vendors.vendor_of_device(kind)
+    if vendor is None or context.devices.verdict(pattern.value) is not Verdict.YES:
+        return set()
+    return {vendor.name}
+
+
+def _kept_conditions(context: Context) -> Iterator[ast.expr]:
+    """Conditions of loops and filters: a constant there is a question to a human."""
+    for loop in context.scopes.nodes[ast.While]:
+        yield loop.test
+    for part in context.scopes.nodes[ast.comprehension]:
+        yield from part.ifs
+
+
+def _kept(context: Context, condition: ast.expr, decided: Decided) -> None:
+    holds = context.predicates.holds(condition)
+    if holds is None or context.is_protected(condition):
+        return
+    decided.tests.update(atom.node for atom in context.predicates.atoms(condition))
+    context.protect(condition)
+    message = f"this asks for {_vendors(context, condition)}, and is {str(holds).lower()} always"
+    raises = collapse.raises(context, condition)
+    severity = Severity.ERROR if raises else Severity.WARNING
+    decided.findings.append(
+        context.finding("FL201", message, condition, severity=severity, note=True)
     )
 
 

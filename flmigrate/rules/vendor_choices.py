@@ -63,6 +63,12 @@ def _kept_test(context: Context, test: ast.expr, vendors: str) -> Iterator[Findi
     context.protected.append(context.source.span(test))
     for span in _guarded(context, test):
         context.protected.append(span)
+    kept = isinstance(context.scopes.parents.get(test), ast.Assign | ast.AnnAssign)
+    if kept and context.predicates.holds(test) is not None:
+        # Those who ask the flag are looked at themselves.
+        message = f"an answer about {vendors} is kept; it is the same wherever the target runs"
+        yield context.finding("FL201", message, test, severity=Severity.INFO)
+        return
     message = f"a test for {vendors} alone stays, with the code behind it"
     yield context.finding("FL201", message, test, note=True)
 
