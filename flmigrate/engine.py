@@ -23,6 +23,7 @@ from flmigrate.findings import (
     Expression,
     Finding,
     Fix,
+    Import,
     Members,
     Outcome,
     Result,
@@ -203,8 +204,14 @@ def _findings(unit: Unit, settings: Settings, context: Context, state: _State) -
             continue  # silences these, not what other rules do on the line
         start = context.source.starts[line - 1]
         context.protected.append(Span(start, start + len(context.source.line_text(line))))
+
+    def may_fix(finding: Finding) -> bool:
+        if not settings.enabled(finding.code) or suppressions.silences(finding):
+            return False
+        return finding.fix is None or _key(finding, finding.fix) not in state.refused
+
     ignored = len(context.protected)
-    findings = check(context)
+    findings = check(context, may_fix)
     del context.protected[ignored:]
     where = settings.import_in or settings.vocabulary.target.import_where
     uses = bool(state.fixed) or unit.package_uses_target or _uses_target(context)
@@ -242,7 +249,7 @@ def _choose(
             continue
         if fix.applicability is Applicability.UNSAFE and not settings.unsafe_fixes:
             continue
-        if (finding.code, fix.title + str(finding.line)) in state.refused:
+        if _key(finding, fix) in state.refused:
             continue
         candidates.append((finding, fix))
     # Branches go first and alone: what they keep moves, and is looked at again in its new place.
@@ -256,6 +263,11 @@ def _choose(
             chosen.append((finding, fix))
             taken.extend(fix.edits)
     return chosen
+
+
+def _key(finding: Finding, fix: Fix) -> tuple[str, str]:
+    """By what a refused fix is known when it is proposed again."""
+    return finding.code, fix.title + str(finding.line)
 
 
 def _extent(fix: Fix) -> tuple[int, int]:
@@ -293,7 +305,9 @@ def _apply(context: Context, chosen: list[tuple[Finding, Fix]], state: _State) -
         except EditError as error:
             culprits = [p for p in pending if any(e.span.overlaps(error.span) for e in p[1].edits)]
             for finding, fix in culprits or pending:
-                state.refused.add((finding.code, fix.title + str(finding.line)))
+                state.refused.add(_key(finding, fix))
+            if any(isinstance(e, Import) and e.move for _, fix in culprits for e in fix.edits):
+                return  # what uses the name is to be looked at again, as it stays
             pending = [p for p in pending if p not in culprits] if culprits else []
             continue
         state.fixed += [finding for finding, _ in pending]
