@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.project import Fact, Project
@@ -33,7 +34,7 @@ from flmigrate.findings import (
 )
 from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
-from flmigrate.rules import RULES, check, target_import
+from flmigrate.rules import RULES, check, target_import, unused
 from flmigrate.suppressions import read_suppressions
 
 _ROUNDS = 10
@@ -152,6 +153,9 @@ def _rounds(
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
         chosen = _choose(findings, settings, state)
+        if not chosen and state.fixed:
+            leftovers = _leftovers(unit, settings, project, contexts[0], context)
+            chosen = _choose(leftovers, settings, state)
         if not chosen and not is_given:
             is_given = True
             vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
@@ -216,6 +220,16 @@ def _findings(unit: Unit, settings: Settings, context: Context, state: _State) -
     where = settings.import_in or settings.vocabulary.target.import_where
     uses = bool(state.fixed) or unit.package_uses_target or _uses_target(context)
     findings += target_import.check(context, where, uses_target=uses)
+    return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
+
+
+def _leftovers(
+    unit: Unit, settings: Settings, project: Project | None, before: Context, after: Context
+) -> list[Finding]:
+    """What the fixes so far have left without use."""
+    elsewhere = project.users(Path(unit.path)) if project is not None else None
+    suppressions = read_suppressions(after)
+    findings = unused.check(before, after, elsewhere)
     return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
 
 

@@ -55,6 +55,7 @@ RULES: Mapping[str, str] = {
     "FL122": "device-compared-with-str",
     "FL201": "vendor-branch",
     "FL202": "unserved-vendor",
+    "FL203": "left-unused",
     "FL301": "target-import",
     "FL302": "vendor-plugin-import",
     "FL303": "vendor-only-library",
