@@ -74,7 +74,10 @@ def test_comments_go_with_what_they_are_about(source: str, after: str) -> None:
 
 def test_other_edits_are_made_at_the_same_time() -> None:
     before = "import a, b\nimport c\nx = 1\n"
-    edits: list[Edit] = [Import(at(before, "import a, b"), remove=("a",)), Removal(at(before, "x = 1"))]
+    edits: list[Edit] = [
+        Import(at(before, "import a, b"), remove=("a",)),
+        Removal(at(before, "x = 1")),
+    ]
     assert apply_edits(before, ast.parse(before), edits).text == "import b\nimport c\n"
 
 

@@ -40,10 +40,10 @@ class Leftovers:
         found: dict[Key, list[ast.stmt]] = {}
         if looks_names_up(self.scopes):
             return found
-        for scope in _scopes(self.after):
+        for scope in self.scopes.all():
             if not isinstance(scope.node, (ast.Module, *_FUNCTIONS)):
                 continue
-            used = self._used_before.get(_path(self.after, scope), frozenset())
+            used = self._used_before.get(self.after.names.scope_path(scope), frozenset())
             for name, bindings in scope.bindings.items():
                 if name not in used or not self.may_be_dropped(scope, name):
                     continue
@@ -71,8 +71,8 @@ class Leftovers:
         """Names by the function that binds them, if all its functions of that name read them."""
         used: dict[str, set[str]] = {}
         unused: dict[str, set[str]] = {}
-        for scope in _scopes(self.before):
-            path = _path(self.before, scope)
+        for scope in self.before.scopes.all():
+            path = self.before.names.scope_path(scope)
             for name in scope.bindings:
                 where = used if scope.loads.get(name) else unused
                 where.setdefault(path, set()).add(name)
@@ -85,7 +85,7 @@ class Leftovers:
     @cached_property
     def _declared(self) -> frozenset[str]:
         """Names that some function declares ``global`` or ``nonlocal``."""
-        return frozenset(name for scope in _scopes(self.after) for name in scope.outer)
+        return frozenset(name for scope in self.scopes.all() for name in scope.outer)
 
     def _statement(self, binding: Binding) -> ast.stmt | None:
         """The statement that binds the name and has no other effect, or ``None``."""
@@ -147,13 +147,3 @@ class Leftovers:
             if any(map(_KEPT_IMPORT.search, lines)):
                 return False
         return not any(map(_OURS.search, lines))
-
-
-def _scopes(context: Context) -> set[Scope]:
-    return {context.scopes.module, *context.scopes.scope_of.values()}
-
-
-def _path(context: Context, scope: Scope) -> str:
-    """The dotted name of a function, by which it is known before and after a rewrite."""
-    name = context.names.qualified_name(scope.node)
-    return name if isinstance(scope.node, (ast.Module, *_FUNCTIONS)) else f"{name}:"
