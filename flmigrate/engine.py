@@ -36,7 +36,7 @@ from flmigrate.findings import (
 )
 from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
-from flmigrate.rules import RULES, check, target_import, unused
+from flmigrate.rules import RULES, check, target_import, unreachable, unused
 from flmigrate.suppressions import read_suppressions
 
 _ROUNDS = 10
@@ -242,9 +242,11 @@ def _leftovers(
     unit: Unit, settings: Settings, project: Project | None, before: Context, after: Context
 ) -> list[Finding]:
     """What the fixes so far have left without use."""
-    elsewhere = project.users(Path(unit.path)) if project is not None else None
     suppressions = read_suppressions(after)
-    findings = unused.check(before, after, elsewhere)
+    findings = list(unreachable.check(before, after))
+    if not findings:  # what only they use is looked for when they are gone
+        elsewhere = project.users(Path(unit.path)) if project is not None else None
+        findings = list(unused.check(before, after, elsewhere))
     return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
 
 

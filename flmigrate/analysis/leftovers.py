@@ -136,12 +136,10 @@ class Leftovers:
         source, span = self.after.source, self.after.source.span(statement)
         if any(protected.overlaps(span) for protected in self.after.protected):
             return False
+        if not source.has_own_lines(statement):
+            return False
         first, _ = source.position(span.start)
         last, _ = source.position(max(span.start, span.end - 1))
-        before = source.text[source.starts[first - 1] : span.start]
-        behind = source.text[span.end : source.starts[last - 1] + len(source.line_text(last))]
-        if before.strip() or (behind.strip() and not behind.lstrip().startswith("#")):
-            return False
         lines = [source.line_text(line) for line in range(first, last + 1)]
         if isinstance(statement, ast.Import | ast.ImportFrom):
             if any(map(_KEPT_IMPORT.search, lines)):

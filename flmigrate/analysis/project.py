@@ -103,6 +103,7 @@ class Project:
         self._active: set[Fact] = set()
         self._answers: dict[tuple[str, Fact], bool] = {}
         self._answered_for = self.facts
+        self._neighbours = Neighbours(modules.values(), read)
         self._asked_flags: set[str] = set()
         self._canonical_vendor = ""
         self.drop_vendors: tuple[str, ...] = ()
@@ -117,7 +118,6 @@ class Project:
         if vendor != self._canonical_vendor:
             self._canonical_vendor = vendor
             self._contexts.clear()
-        self._neighbours = Neighbours(modules.values(), read)
 
     def asker(self, own_module: str) -> Callable[[str, str, str], bool]:
         """The question function for one file, which never looks into that file itself."""

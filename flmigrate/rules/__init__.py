@@ -56,6 +56,7 @@ RULES: Mapping[str, str] = {
     "FL201": "vendor-branch",
     "FL202": "unserved-vendor",
     "FL203": "left-unused",
+    "FL204": "left-unreachable",
     "FL301": "target-import",
     "FL302": "vendor-plugin-import",
     "FL303": "vendor-only-library",
