@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from flmigrate.analysis.assignment import unassigned
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.project import Fact, Project
 from flmigrate.analysis.source import Source
@@ -23,8 +25,10 @@ from flmigrate.findings import (
     Expression,
     Finding,
     Fix,
+    Import,
     Members,
     Outcome,
+    Removal,
     Result,
     Severity,
     Span,
@@ -32,10 +36,12 @@ from flmigrate.findings import (
 )
 from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
-from flmigrate.rules import RULES, check, target_import
+from flmigrate.rules import RULES, check, target_import, unreachable, unused
 from flmigrate.suppressions import read_suppressions
 
 _ROUNDS = 10
+_REMOVING = (Branch, Import, Removal, Statement)
+"""Edits that may take a binding away."""
 
 
 def _always(code: str) -> bool:
@@ -83,9 +89,15 @@ class Analysed:
 
 @dataclass(slots=True)
 class _State:
+    """How far a file has come.
+
+    ``applied`` are the fixes of the last round; ``refused`` says of fixes that are not made why.
+    """
+
     text: str
     fixed: list[Finding] = field(default_factory=list)
-    refused: set[tuple[str, str]] = field(default_factory=set)
+    applied: list[tuple[Finding, Fix]] = field(default_factory=list)
+    refused: dict[tuple[str, str], str] = field(default_factory=dict)
     pending: set[Fact] = field(default_factory=set)
 
 
@@ -140,17 +152,25 @@ def _rounds(
     is_given = bool(settings.canonical_vendor)
     if not is_given:
         settings = replace(settings, canonical_vendor=_vendor_of(unit.text, settings))
-    for _ in range(_ROUNDS):
+    left = _ROUNDS
+    while left:
         try:
             if contexts:
                 source = Source(state.text, unit.path)
         except SyntaxError as error:
             raise GuardError(f"the new text would not parse: {error.msg}") from error
         context = _context(unit, settings, project, source)
+        if contexts and _take_back(contexts[-1], context, state):
+            context.release()
+            continue
+        left -= 1
         contexts.append(context)
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
         chosen = _choose(findings, settings, state)
+        if not chosen and state.fixed:
+            leftovers = _leftovers(unit, settings, project, contexts[0], context)
+            chosen = _choose(leftovers, settings, state)
         if not chosen and not is_given:
             is_given = True
             vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
@@ -203,12 +223,30 @@ def _findings(unit: Unit, settings: Settings, context: Context, state: _State) -
             continue  # silences these, not what other rules do on the line
         start = context.source.starts[line - 1]
         context.protected.append(Span(start, start + len(context.source.line_text(line))))
+
+    def may_fix(finding: Finding) -> bool:
+        if not settings.enabled(finding.code) or suppressions.silences(finding):
+            return False
+        return finding.fix is None or _key(finding, finding.fix) not in state.refused
+
     ignored = len(context.protected)
-    findings = check(context)
+    findings = check(context, may_fix)
     del context.protected[ignored:]
     where = settings.import_in or settings.vocabulary.target.import_where
     uses = bool(state.fixed) or unit.package_uses_target or _uses_target(context)
     findings += target_import.check(context, where, uses_target=uses)
+    return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
+
+
+def _leftovers(
+    unit: Unit, settings: Settings, project: Project | None, before: Context, after: Context
+) -> list[Finding]:
+    """What the fixes so far have left without use."""
+    suppressions = read_suppressions(after)
+    findings = list(unreachable.check(before, after))
+    if not findings:  # what only they use is looked for when they are gone
+        elsewhere = project.users(Path(unit.path)) if project is not None else None
+        findings = list(unused.check(before, after, elsewhere))
     return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
 
 
@@ -242,7 +280,7 @@ def _choose(
             continue
         if fix.applicability is Applicability.UNSAFE and not settings.unsafe_fixes:
             continue
-        if (finding.code, fix.title + str(finding.line)) in state.refused:
+        if _key(finding, fix) in state.refused:
             continue
         candidates.append((finding, fix))
     # Branches go first and alone: what they keep moves, and is looked at again in its new place.
@@ -256,6 +294,11 @@ def _choose(
             chosen.append((finding, fix))
             taken.extend(fix.edits)
     return chosen
+
+
+def _key(finding: Finding, fix: Fix) -> tuple[str, str]:
+    """By what a refused fix is known when it is proposed again."""
+    return finding.code, fix.title + str(finding.line)
 
 
 def _extent(fix: Fix) -> tuple[int, int]:
@@ -286,6 +329,7 @@ def _apply(context: Context, chosen: list[tuple[Finding, Fix]], state: _State) -
     from flmigrate.codemods.islands import apply_edits
 
     pending = list(chosen)
+    state.applied = []
     while pending:
         edits = [edit for _, fix in pending for edit in fix.edits]
         try:
@@ -293,12 +337,45 @@ def _apply(context: Context, chosen: list[tuple[Finding, Fix]], state: _State) -
         except EditError as error:
             culprits = [p for p in pending if any(e.span.overlaps(error.span) for e in p[1].edits)]
             for finding, fix in culprits or pending:
-                state.refused.add((finding.code, fix.title + str(finding.line)))
+                state.refused[_key(finding, fix)] = ""
+            if any(isinstance(e, Import) and e.move for _, fix in culprits for e in fix.edits):
+                return  # what uses the name is to be looked at again, as it stays
             pending = [p for p in pending if p not in culprits] if culprits else []
             continue
         state.fixed += [finding for finding, _ in pending]
+        state.applied = pending
         state.text = applied.text
         return
+
+
+def _take_back(before: Context, after: Context, state: _State) -> bool:
+    """Undo the last round if names lost the value that they are read for, and refuse its causes.
+
+    The rounds that follow do without; that they do is what ends them.
+    """
+    applied, state.applied = state.applied, []
+    if not any(isinstance(e, _REMOVING) for _, fix in applied for e in fix.edits):
+        return False
+    lost = unassigned(before, after)
+    causes = []
+    for finding, fix in applied:
+        names = {name for edit in fix.edits for name in _bound_in(before, edit.span, lost)}
+        if names:
+            causes.append(_key(finding, fix))
+            state.refused[causes[-1]] = f"without it, {min(names)} would be read without a value"
+    if causes:
+        state.fixed = state.fixed[: -len(applied)]
+        state.text = before.source.text
+    return bool(causes)
+
+
+def _bound_in(context: Context, span: Span, lost: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    """Which of the ``lost`` names, by the path of their scope, get a value inside ``span``."""
+    for scope in context.scopes.all():
+        for name in lost.get(context.names.scope_path(scope), ()):
+            for binding in scope.bindings.get(name, ()):
+                if span.contains(context.source.span(binding.node)):
+                    yield name
 
 
 def _finish(
@@ -331,6 +408,11 @@ def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:
         return finding
     if fix.applicability is Applicability.UNSAFE and not settings.unsafe_fixes:
         return finding
+    why = state.refused.get(_key(finding, fix))
+    if why:
+        return replace(
+            finding, code="FL201", message=f"kept: {why}", severity=Severity.WARNING, note=True
+        )
     message = f"{finding.message}; this place could not be edited"
     return replace(finding, code="FL906", message=message, severity=Severity.WARNING, note=False)
 

@@ -175,6 +175,17 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
+class Removal:
+    """Take one whole statement out, of whatever kind (``codemods/removal.py``).
+
+    ``span`` is the statement, which has its lines to itself; its decorators go too, and so do
+    comments above that are about nothing else. A suite left empty gets ``pass``.
+    """
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Members:
     """Drop members of a literal, or operands of ``and``/``or`` (``codemods/members.py``).
 
@@ -187,7 +198,7 @@ class Members:
     drop: tuple[int, ...]
 
 
-Edit = Rename | Text | Expression | Arguments | Import | Statement | Branch | Members
+Edit = Rename | Text | Expression | Arguments | Import | Statement | Branch | Removal | Members
 
 
 # --- findings ------------------------------------------------------------------------------

@@ -24,6 +24,21 @@ def codes(result: Result) -> list[str]:
     return [finding.code for finding in result.left]
 
 
+# --- imports and their uses ----------------------------------------------------------------
+
+
+def test_uses_of_an_import_that_cannot_be_edited_are_spelled_out() -> None:
+    """LibCST does not print a lone carriage return as it was, so the import stays."""
+    result = rewrite(
+        "import torch\n"
+        "from torch.cuda.amp import (autocast,\r)\n"
+        "with autocast(dtype=torch.half):\n"
+        "    pass\n"
+    )
+    assert result.outcome is Outcome.CHANGED
+    assert result.after.splitlines()[-2] == 'with torch.autocast("flagos", dtype=torch.half):'
+
+
 # --- guard ---------------------------------------------------------------------------------
 
 HEAD = """\

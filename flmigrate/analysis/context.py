@@ -52,7 +52,11 @@ class Reference:
 
 @dataclass
 class Context:
-    """One file as the rules see it: source, names, flows of values, and the vocabulary."""
+    """One file as the rules see it: source, names, flows of values, and the vocabulary.
+
+    ``protected`` are spans in which no fix is offered, ``pinned`` are imports that stay as they
+    are, whatever becomes of their uses.
+    """
 
     source: Source
     vocabulary: Vocabulary
@@ -63,6 +67,7 @@ class Context:
     canonical_vendor: str = ""
     drop_vendors: tuple[str, ...] = ()
     protected: list[Span] = field(default_factory=list)
+    pinned: set[Span] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         package = self.module_name

@@ -18,6 +18,7 @@ from flmigrate.analysis.scopes import Binding, Scope, Scopes
 
 _BUILTINS = frozenset(dir(builtins))
 LOCAL = "local:"
+_NAMED_SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +191,11 @@ class Names:
                 parts.append(current.name)
             current = self.scopes.parents.get(current)
         return ".".join(reversed(parts))
+
+    def scope_path(self, scope: Scope) -> str:
+        """The dotted name of a function or class, by which its scope is known after an edit."""
+        name = self.qualified_name(scope.node)
+        return name if isinstance(scope.node, _NAMED_SCOPES) else f"{name}:"
 
     def _resolve_lookup(self, node: ast.Call) -> Origins:
         """``getattr(torch, "cuda")``, ``torch.get_device_module("cuda")``, ``import_module``."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import METHODS, Verdict
 from flmigrate.analysis.names import LOCAL
+from flmigrate.analysis.neighbours import Neighbours
 from flmigrate.analysis.questions import Atom
 from flmigrate.analysis.slots import Definition, Slot
 from flmigrate.analysis.source import Source
@@ -102,6 +103,7 @@ class Project:
         self._active: set[Fact] = set()
         self._answers: dict[tuple[str, Fact], bool] = {}
         self._answered_for = self.facts
+        self._neighbours = Neighbours(modules.values(), read)
         self._asked_flags: set[str] = set()
         self._canonical_vendor = ""
         self.drop_vendors: tuple[str, ...] = ()
@@ -154,6 +156,17 @@ class Project:
         file = self.modules[place.module].as_posix()
         facts = tuple(replace(f, path=f.path or file if f.line else f.path) for f in atom.facts)
         return replace(atom, facts=facts)
+
+    def users(self, path: Path) -> Callable[[frozenset[str], frozenset[str]], frozenset[str]]:
+        """The question which names of the file at ``path`` other files use.
+
+        It takes the names, and those of them that count as used where text names them.
+        """
+
+        def used(names: frozenset[str], in_text: frozenset[str]) -> frozenset[str]:
+            return self._neighbours.used(path, names, in_text)
+
+        return used
 
     def owns(self, path: str) -> bool:
         """Whether a dotted name lies in a module of the project."""

@@ -59,6 +59,10 @@ class Scopes:
             current = self.parents.get(current)
         return self.module
 
+    def all(self) -> set[Scope]:
+        """All scopes of the file."""
+        return {self.module, *self.scope_of.values()}
+
     def binder(self, name: ast.Name) -> Scope | None:
         """The scope whose binding a name reads or sets, or ``None`` for an unbound name."""
         scope = self.scope_of.get(name)

@@ -95,6 +95,15 @@ class Source:
         end = self.starts[line] if line < len(self.starts) else len(self.text)
         return self.text[self.starts[line - 1] : end].rstrip("\r\n")
 
+    def has_own_lines(self, node: ast.AST) -> bool:
+        """Whether nothing but a comment shares the lines of a statement."""
+        start, end = self.start(node), self.end(node)
+        line, _ = self.position(start)
+        last, _ = self.position(max(start, end - 1))
+        before = self.text[self.starts[line - 1] : start]
+        behind = self.text[end : self.starts[last - 1] + len(self.line_text(last))].lstrip()
+        return not before.strip() and (not behind or behind.startswith("#"))
+
     @cached_property
     def newline(self) -> str:
         """The line end of the first line, which new lines take."""

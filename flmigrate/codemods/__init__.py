@@ -20,6 +20,7 @@ from flmigrate.findings import (
     Expression,
     Import,
     Members,
+    Removal,
     Rename,
     Statement,
     Text,
@@ -36,6 +37,7 @@ CODEMODS: dict[type[Edit], str] = {
     Import: "flmigrate.codemods.imports:change_import",
     Statement: "flmigrate.codemods.statement:replace_statement",
     Branch: "flmigrate.codemods.branches:take_branches",
+    Removal: "flmigrate.codemods.removal:remove_statements",
     Members: "flmigrate.codemods.members:drop_members",
 }
 
@@ -44,8 +46,8 @@ def codemod_for(kind: type[Edit]) -> Callable[..., Any]:
     """Import and return the codemod that carries out edits of this type.
 
     The codemods of expressions take ``(node, edit, site)`` and return an expression; those
-    of statements (``Import``, ``Statement``) return a ``site.Replacement``. That of
-    ``Branch`` works on the text and takes all edits at once.
+    of statements (``Import``, ``Statement``) return a ``site.Replacement``. Those
+    of ``Branch`` and ``Removal`` work on the text and take all edits at once.
     """
     module, _, function = CODEMODS[kind].partition(":")
     codemod: Callable[..., Any] = getattr(importlib.import_module(module), function)

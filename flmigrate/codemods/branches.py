@@ -22,7 +22,6 @@ from flmigrate.analysis.source import first_line_end
 from flmigrate.codemods.arms import Arm, arms_of, is_branch
 from flmigrate.codemods.changes import Change, splice
 from flmigrate.codemods.errors import EditError
-from flmigrate.codemods.gaps import Gone, close_gaps
 from flmigrate.codemods.indentation import (
     Tokens,
     blank_start,
@@ -33,14 +32,11 @@ from flmigrate.codemods.indentation import (
     width,
 )
 from flmigrate.codemods.positions import Positions
+from flmigrate.codemods.removal import check_docstrings, comments_above, without
 from flmigrate.codemods.suites import Place, find_place
 from flmigrate.findings import Branch, Span
 
 _LONE_CR = re.compile(r"\r(?!\n)")
-#: What has a docstring.
-_DOCUMENTED = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-#: Comments that speak to the system or to Python, not about the statement below.
-_FILE_COMMENT = re.compile(r"#!|#.*?coding[:=]")
 
 
 def take_branches(positions: Positions, tree: ast.Module, edits: Sequence[Branch]) -> list[Change]:
@@ -62,8 +58,8 @@ def take_branches(positions: Positions, tree: ast.Module, edits: Sequence[Branch
         else:
             changes += pieces
         staying[place] = statement.staying()
-    _check_docstrings(positions, staying)
-    changes += _without(positions, removed)
+    check_docstrings(positions, staying)
+    changes += without(positions, removed)
     changes.sort()
     try:
         ast.parse(splice(positions.text, changes))
@@ -71,38 +67,6 @@ def take_branches(positions: Positions, tree: ast.Module, edits: Sequence[Branch
         message = f"the edited statement would not be valid Python: {error}"
         raise EditError(message, edits[0].span) from error
     return changes
-
-
-# --- removal -------------------------------------------------------------------------------
-
-
-def _without(positions: Positions, removed: dict[Place, Span]) -> Iterator[Change]:
-    """Remove whole lines of statements, and fill suites that lose everything."""
-    gone: list[Gone] = []
-    for place, lines in removed.items():
-        siblings = [other for other in removed if other.suite is place.suite]
-        emptied = place.owner is not None and len(siblings) == len(place.suite)
-        if emptied and place.index == len(place.suite) - 1:
-            indent = indentation_at(positions, positions.start(place.suite[place.index]))
-            ending = positions.text[lines.start : lines.end]
-            yield lines, f"{indent}pass{ending[len(ending.rstrip(chr(13) + chr(10))) :]}"
-        else:
-            gone.append(Gone(lines, place.index == 0 and place.owner is not None))
-    yield from close_gaps(positions, gone)
-
-
-def _check_docstrings(positions: Positions, staying: dict[Place, list[ast.stmt]]) -> None:
-    """Raise ``EditError`` when a string that was none would become a docstring."""
-    for place in staying:
-        if not isinstance(place.owner, (*_DOCUMENTED, type(None))) or place.index:
-            continue
-        given = {other.index: new for other, new in staying.items() if other.suite is place.suite}
-        new = (s for i, old in enumerate(place.suite) for s in given.get(i, [old]))
-        first = next(new, None)
-        if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-            if isinstance(first.value.value, str):
-                span = Span(positions.start(first), positions.end(first))
-                raise EditError("a string would become a docstring", span)
 
 
 # --- one statement -------------------------------------------------------------------------
@@ -284,17 +248,7 @@ class _Statement:
 
     def lines_with_comments(self) -> Span:
         """All lines of the statement, and the comments directly above it."""
-        positions, start = self.positions, self.lines.start
-        while start:
-            above = positions.line_start(start - 1)
-            line = positions.text[above:start]
-            content = line.lstrip(" \t\f")
-            blanks = line[: len(line) - len(content)].rpartition("\f")[2]
-            if not content.startswith("#") or blanks != self.indent:
-                break
-            if above in positions.starts[:2] and _FILE_COMMENT.match(content):
-                break
-            start = above
+        start = comments_above(self.positions, self.lines.start, self.indent)
         return Span(start, self.lines.end)
 
 

@@ -23,7 +23,7 @@ from flmigrate.codemods.errors import EditError
 from flmigrate.codemods.layout import Layout, Outcome
 from flmigrate.codemods.nesting import check_nesting
 from flmigrate.codemods.positions import Positioned, Positions, is_positioned, positioned_below
-from flmigrate.findings import Branch, Edit, Import, Span
+from flmigrate.findings import Branch, Edit, Import, Removal, Span
 
 _COLON = re.compile(r"(?:[^:#]|#[^\r\n]*)*:")
 _LONE_CR = re.compile(r"\r(?!\n)")
@@ -120,8 +120,15 @@ def apply_edits(text: str, tree: ast.Module, edits: Sequence[Edit]) -> Applied:
         )
         moved = [small for change in moved for small in minimal(text, change)]
         return Applied(splice(text, moved), tuple(moved))
+    whole = [edit for edit in edits if isinstance(edit, Removal)]
+    edits = [edit for edit in edits if not isinstance(edit, Removal)]
     added, edits = _additions(Positions(text, starts), tree, edits)
+    if whole:
+        from flmigrate.codemods.removal import remove_statements
+
+        added += remove_statements(Positions(text, starts), tree, whole)
     if not edits:
+        added = [small for change in sorted(added) for small in minimal(text, change)]
         return Applied(splice(text, added), tuple(added))
     from flmigrate.codemods.surgery import operate  # imports LibCST
 

@@ -6,11 +6,11 @@ write a module, give its code a line in ``RULES`` and add three corpus cases.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from flmigrate.analysis.context import Context
-from flmigrate.findings import Finding
+from flmigrate.findings import Finding, Import, Span
 from flmigrate.rules import (
     api,
     backends,
@@ -55,6 +55,8 @@ RULES: Mapping[str, str] = {
     "FL122": "device-compared-with-str",
     "FL201": "vendor-branch",
     "FL202": "unserved-vendor",
+    "FL203": "left-unused",
+    "FL204": "left-unreachable",
     "FL301": "target-import",
     "FL302": "vendor-plugin-import",
     "FL303": "vendor-only-library",
@@ -89,23 +91,47 @@ _CHECKS = (
 )
 
 
-def check(context: Context) -> list[Finding]:
+def _always(finding: Finding) -> bool:
+    return True
+
+
+def check(context: Context, may_fix: Callable[[Finding], bool] = _always) -> list[Finding]:
     """All findings of one file, in source order.
 
     A finding inside a protected span keeps its message only where it reports something that
-    the protecting finding does not: fixes there are never offered.
+    the protecting finding does not: fixes there are never offered. ``may_fix`` says which
+    fixes have a chance to be made. An import whose fix has none stays as it is, and so its
+    uses are spelled out: moved half, a name would be taken for the old one again and again.
     """
-    protected = context.protected
+    protected = len(context.protected)
+    while True:
+        found = _findings(context)
+        kept = list(branches.withhold(context, found))
+        made = {span for finding in kept if may_fix(finding) for span in _moved(finding)}
+        stuck = {span for finding in found for span in _moved(finding)} - made
+        if stuck <= context.pinned:
+            break
+        context.pinned |= stuck
+        del context.protected[protected:]
+    kept.sort(key=lambda finding: (finding.span, finding.code))
+    return _unique(kept)
+
+
+def _moved(finding: Finding) -> list[Span]:
+    """The imports that a finding's fix moves to the target."""
+    edits = finding.fix.edits if finding.fix is not None else ()
+    return [edit.span for edit in edits if isinstance(edit, Import) and edit.move]
+
+
+def _findings(context: Context) -> list[Finding]:
     found: list[Finding] = []
     for rule in _CHECKS:
         for finding in rule.check(context):
             if rule not in (conditions, vendor_choices):
-                if any(span.contains(finding.span) for span in protected):
+                if any(span.contains(finding.span) for span in context.protected):
                     continue
             found.append(finding)
-    found = list(branches.withhold(context, found))
-    found.sort(key=lambda finding: (finding.span, finding.code))
-    return _unique(found)
+    return found
 
 
 def _unique(findings: list[Finding]) -> list[Finding]:

@@ -262,6 +262,8 @@ class Aliases:
 
     def _is_protected(self, node: ast.AST) -> bool:
         span = self.context.source.span(node)
+        if span in self.context.pinned:
+            return True
         return any(protected.overlaps(span) for protected in self.context.protected)
 
     # --- the imports themselves ------------------------------------------------------------
