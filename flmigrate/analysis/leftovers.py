@@ -63,8 +63,10 @@ class Leftovers:
             return False
         if name.startswith("_") or kinds == {"import"}:
             return True
-        # A public function is the module's interface, wherever its users are.
-        return "def" not in kinds and self._is_project and not self.is_package
+        # Public functions and tables are the module's interface, wherever their users are; a
+        # flag for one vendor is not, once the project has no use for it.
+        flags = all(_is_flag(binding.value) for binding in scope.bindings[name])
+        return "def" not in kinds and flags and self._is_project and not self.is_package
 
     @cached_property
     def _used_before(self) -> dict[str, frozenset[str]]:
@@ -145,3 +147,8 @@ class Leftovers:
             if any(map(_KEPT_IMPORT.search, lines)):
                 return False
         return not any(map(_OURS.search, lines))
+
+
+def _is_flag(value: ast.expr | None) -> bool:
+    """Whether a value is a flag or constant, and no table that others may look things up in."""
+    return not isinstance(value, ast.Dict | ast.List | ast.Set)

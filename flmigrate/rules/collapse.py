@@ -16,7 +16,6 @@ from flmigrate.analysis.context import Context
 from flmigrate.findings import Span
 
 _SIMPLE_METHODS = frozenset({"to", "cuda", "npu", "musa", "mlu", "gcu", "append", "add"})
-MOVES = "it moves"
 _ALONE = "no other code stands for it"
 _DIFFERS = "it is an implementation of its own, or a work-around"
 _BINDS = "a name that is read elsewhere would have no value"
@@ -79,6 +78,9 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
         return Obstacle(_BINDS)
     if arm.vendors and arm.vendors <= set(context.drop_vendors):
         return None
+    if arm.holds and _following(context, arms, arm):
+        # What comes after the chain was for that vendor alone, and is never reached.
+        gone.append(Arm(arm.branch, None, _following(context, arms, arm)))
     for other in gone:
         if _equals_another(context, arms, other):
             continue
@@ -89,32 +91,25 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
     return None
 
 
-def moves_by_itself(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
-    """Whether an arm behind a vendor's own probe is simple and nothing stands for it.
-
-    Such a probe would raise on the target, so it becomes the target's, and the arm with it.
-    """
-    assert arm.test is not None
-    return (
-        isinstance(arm.test, ast.Call)
-        and raises(context, arm.test)
-        and not set(arm.vendors) & set(context.drop_vendors)
-        and _is_simple(context, arm.suite)
-        and not _only_acts(context, arm.suite)
-        and not _names_canonical(context, _around(context, arms, arm))
-    )
-
-
 def raises(context: Context, test: ast.expr) -> bool:
     """Whether a test asks a module that the target lacks, with nothing that guards it."""
-    if isinstance(test, ast.UnaryOp):
-        return raises(context, test.operand)
-    if isinstance(test, ast.Attribute):
-        vendor = context.vocabulary.vendors.vendor_of_attribute(test.attr)
-        return vendor is not None and context.predicates.atom(test).holds is False
-    if not isinstance(test, ast.Call):
+    first = test
+    while True:
+        match first:
+            case ast.BoolOp():
+                first = first.values[0]
+            case ast.UnaryOp():
+                first = first.operand
+            case ast.Compare():
+                first = first.left
+            case _:
+                break
+    if isinstance(first, ast.Attribute):
+        vendor = context.vocabulary.vendors.vendor_of_attribute(first.attr)
+        return vendor is not None and context.predicates.atom(first).holds is False
+    if not isinstance(first, ast.Call):
         return False
-    name = context.vendor_of(context.names.resolve(test.func).only)
+    name = context.vendor_of(context.names.resolve(first.func).only)
     return name is not None and context.predicates.is_gone(name)
 
 
@@ -130,7 +125,7 @@ def obstacle_to_choice(
     names = context.predicates.vendors_in(gone)
     if any(context.predicates.is_gone(v) for v in names) and not _names_canonical(context, [kept]):
         if not _is_number(kept):
-            return MOVES if isinstance(test, ast.Call) and raises(context, test) else _ALONE
+            return _ALONE
     return None if _is_simple_value(context, gone) else _DIFFERS
 
 

@@ -102,8 +102,6 @@ def _settled_arm(context: Context, arms: Sequence[Arm], arm: Arm, decided: Decid
     """Whether an arm's test is decided and can be taken so; what speaks against it is reported."""
     if arm.test is None or arm.holds is None:
         return None
-    if arm.holds is False and collapse.moves_by_itself(context, arms, arm):
-        return None  # nothing would be left of it: it moves like any other code
     obstacle = collapse.obstacle(context, arms, arm)
     if obstacle is None:
         return arm.holds
@@ -140,14 +138,10 @@ def _choice(context: Context, node: ast.IfExp, decided: Decided) -> None:
         return
     kept, gone = (node.body, node.orelse) if holds else (node.orelse, node.body)
     vendors = _vendors(context, node.test)
-    atoms = [atom.node for atom in predicates.atoms(node.test)]
-    decided.tests.update(atoms)
+    decided.tests.update(atom.node for atom in predicates.atoms(node.test))
     why = collapse.obstacle_to_choice(context, kept, gone, node.test)
     edit = Expression(context.source.span(node), "__0__", (context.source.span(kept),))
     if why is not None:
-        if why == collapse.MOVES:
-            decided.tests.difference_update(atoms)
-            return
         context.protect(node)
         message = f"a choice for {vendors} alone stays: {why}"
         fix = Fix("Take the other value", (edit,), Applicability.UNSAFE)
@@ -234,7 +228,12 @@ def _cases(context: Context, node: ast.Match, decided: Decided) -> None:
         context.protect(case.pattern, *case.body)
         message = f"a case for {', '.join(sorted(vendors))} alone stays: {why}"
         decided.findings.append(context.finding("FL201", message, case.pattern, note=True))
-    if not gone or len(gone) == len(node.cases) or context.is_protected(node):
+    if gone and len(gone) == len(node.cases) and not context.is_protected(node):
+        context.protect(node)
+        message = "every case is for a vendor that the target never is"
+        decided.findings.append(context.finding("FL201", message, node.subject, note=True))
+        return
+    if not gone or context.is_protected(node):
         return
     context.protect(node)
     kept = tuple((i, "") for i, case in enumerate(node.cases) if case not in gone)
