@@ -78,9 +78,11 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
         return Obstacle(_BINDS)
     if arm.vendors and arm.vendors <= set(context.drop_vendors):
         return None
-    if arm.holds and _following(context, arms, arm):
-        # What comes after the chain was for that vendor alone, and is never reached.
-        gone.append(Arm(arm.branch, None, _following(context, arms, arm)))
+    # What follows an arm that leaves was for that vendor alone, and is never reached.
+    below = _following(context, arms, arm) if arm.holds else []
+    if _alike_suite(context, below) != _alike_suite(context, arm.suite):
+        if not _is_simple(context, below):
+            return Obstacle(_DIFFERS, may_go=True)
     for other in gone:
         if _equals_another(context, arms, other):
             continue
