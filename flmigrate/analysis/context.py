@@ -105,9 +105,9 @@ class Context:
     @cached_property
     def names_gone_vendor(self) -> bool:
         """Whether a word for a vendor that the target never is stands anywhere in the file."""
-        text = self.source.text.lower()
-        words = self.vocabulary.vendor_words.items()
-        return any(word in text for word, vendor in words if self.predicates.is_gone(vendor))
+        known = self.vocabulary.vendor_words.items()
+        words = [word for word, vendor in known if self.predicates.is_gone(vendor)]
+        return self.vocabulary.names_one(tuple(words), self.source.text)
 
     @cached_property
     def canonical_types(self) -> frozenset[str]:

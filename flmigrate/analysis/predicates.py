@@ -118,8 +118,9 @@ class Predicates:
         """What one operand asks; the classification is kept."""
         found = self._atoms.get(node)
         if found is None:
+            cycles = self.settled.cycles
             found = self._classified(node)
-            if not self.settled.is_busy:  # else it may lack what is still open
+            if cycles == self.settled.cycles:  # else it may lack what is still open
                 self._atoms[node] = found
         return found
 

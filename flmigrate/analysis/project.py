@@ -17,7 +17,7 @@ from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import METHODS, Verdict
 from flmigrate.analysis.names import LOCAL
 from flmigrate.analysis.neighbours import Neighbours
-from flmigrate.analysis.questions import Atom
+from flmigrate.analysis.questions import CYCLE, Atom
 from flmigrate.analysis.slots import Definition, Slot
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary
@@ -105,6 +105,7 @@ class Project:
         self._answered_for = self.facts
         self._neighbours = Neighbours(modules.values(), read)
         self._asked_flags: set[str] = set()
+        self._flags: dict[tuple[str, str], Atom | None] = {}
         self._canonical_vendor = ""
         self.drop_vendors: tuple[str, ...] = ()
 
@@ -118,6 +119,7 @@ class Project:
         if vendor != self._canonical_vendor:
             self._canonical_vendor = vendor
             self._contexts.clear()
+            self._flags.clear()
 
     def asker(self, own_module: str) -> Callable[[str, str, str], bool]:
         """The question function for one file, which never looks into that file itself."""
@@ -136,8 +138,19 @@ class Project:
         return ask
 
     def _flag(self, own_module: str, path: str) -> Atom | None:
-        if path in self._asked_flags or not self.owns(path):
+        if path in self._asked_flags:
+            return CYCLE
+        if not self.owns(path):
             return None
+        key = (own_module, path)
+        if key in self._flags:
+            return self._flags[key]
+        found = self._look_up_flag(own_module, path)
+        if not self._asked_flags:
+            self._flags[key] = found
+        return found
+
+    def _look_up_flag(self, own_module: str, path: str) -> Atom | None:
         self._asked_flags.add(path)
         try:
             place = self._find(path, own_module)

@@ -63,6 +63,9 @@ class Atom:
     moves: bool = False
 
 
+CYCLE = Atom(ast.Name(""), Question.UNKNOWN)
+"""What the project tells where a name leads back to itself by way of other files."""
+
 AskFlag = Callable[[str], "Atom | None"]
 """Asks the project what a dotted name of another file tells; ``None`` if it has no such name."""
 

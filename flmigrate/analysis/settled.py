@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from flmigrate.analysis.names import LOCAL
-from flmigrate.analysis.questions import Atom, Fact, Question, asked_vendor, question_of_name
+from flmigrate.analysis.questions import CYCLE, Atom, Fact, Question, asked_vendor, question_of_name
 from flmigrate.analysis.scopes import Binding, Scope
 from flmigrate.analysis.slots import Method
 from flmigrate.tables import Vendor
@@ -33,11 +33,9 @@ class Settled:
     def __init__(self, predicates: Predicates) -> None:
         self._predicates = predicates
         self._active: set[object] = set()
-
-    @property
-    def is_busy(self) -> bool:
-        """Whether a question is still open, so that answers may lack what it will tell."""
-        return bool(self._active)
+        self._functions: dict[ast.AST, Atom] = {}
+        # How often a question led back to itself: what was found on the way may be incomplete.
+        self.cycles = 0
 
     # --- names -----------------------------------------------------------------------------
 
@@ -102,6 +100,7 @@ class Settled:
     ) -> Atom:
         """What several ways to set one flag say, as far as they can be reached."""
         if key in self._active:
+            self.cycles += 1
             return Atom(node, Question.UNKNOWN)
         self._active.add(key)
         try:
@@ -114,7 +113,7 @@ class Settled:
         facts = tuple(fact for a in atoms if a is not None for fact in a.facts)
         vendors = frozenset[str]().union(*(a.vendors for a in asking))
         values = {a.holds if a is not None else None for a in atoms}
-        named = self._vendor_named(name)
+        named = self.vendor_named(name)
         by_name = named is not None and isinstance(node, ast.Name)
         is_named = by_name and named is not None and self._predicates.is_gone(named)
         moves = any(atom.moves for atom in asking) and not is_named
@@ -167,18 +166,21 @@ class Settled:
         if plugin is not None:
             return predicates.of_vendor(node, plugin, False, f"{path} is a vendor's plug-in")
         told = predicates.ask(path)
-        if told is not None:
+        if told is CYCLE:
+            self.cycles += 1
+        elif told is not None:
             return _moved(node, told)
         name = path.rpartition(".")[2]
         return self._by_name(node, name, f"{path} is no file of the project")
 
     def _by_name(self, node: ast.expr, name: str, why: str) -> Atom:
-        vendor = self._vendor_named(name)
+        vendor = self.vendor_named(name)
         if vendor is None:
             return self._predicates.other(node, name, why)
         return self._predicates.of_vendor(node, vendor, False, f"{name}, by its name: {why}")
 
-    def _vendor_named(self, name: str) -> Vendor | None:
+    def vendor_named(self, name: str) -> Vendor | None:
+        """The vendor that a helper or flag of this name asks for."""
         vocabulary = self._predicates.context.vocabulary
         known = vocabulary.vendors.vendor_of_helper(name)
         return known or asked_vendor(name, vocabulary.vendor_words)
@@ -199,7 +201,7 @@ class Settled:
         definition = context.slots.definition(path.removeprefix(LOCAL)) if path else None
         if isinstance(definition, ast.FunctionDef):
             return _moved(node, self.function(definition))
-        vendor = self._vendor_named(name)
+        vendor = self.vendor_named(name)
         if vendor is not None:  # ``platform.is_npu()``: an object of the project's own answers
             return self._predicates.of_vendor(node, vendor, None, f"{name} of an object")
         return self._predicates.other(node, name)
@@ -221,10 +223,20 @@ class Settled:
 
     def function(self, definition: Method) -> Atom:
         """What a helper of this file asks, by every way out of it."""
+        found = self._functions.get(definition)
+        if found is None:
+            cycles = self.cycles
+            found = self._function(definition)
+            if cycles == self.cycles:
+                self._functions[definition] = found
+        return found
+
+    def _function(self, definition: Method) -> Atom:
         predicates = self._predicates
         where = predicates.fact(f"{definition.name} is defined", definition)
         marker = ast.Name(definition.name)
         if definition in self._active:
+            self.cycles += 1
             return Atom(marker, Question.UNKNOWN)
         self._active.add(definition)
         try:
@@ -234,7 +246,7 @@ class Settled:
             self._active.discard(definition)
         asking = [a for a in atoms if a.question is not Question.NOTHING]
         vendors = frozenset[str]().union(*(a.vendors for a in asking))
-        named = self._vendor_named(definition.name)
+        named = self.vendor_named(definition.name)
         facts = (where, *(fact for a in asking for fact in a.facts))
         values = {False if way is _ENDS else way for way in ways}
         if len(values) == 1 and None not in values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from flmigrate.tables import Api, Target, Vendor, Vendors
 
@@ -69,6 +69,11 @@ class Vocabulary:
     def vendor_words(self) -> dict[str, Vendor]:
         """The vendor that each word stands for in names of functions and flags."""
         return {w: v for v in self.vendors.values() for w in (*v.device_types, *v.words)}
+
+    @staticmethod
+    def names_one(words: tuple[str, ...], text: str) -> bool:
+        """Whether one of some words stands in a text, alone or as a part of a name."""
+        return bool(words) and _words_pattern(words).search(text) is not None
 
     @cached_property
     def flag_words(self) -> frozenset[str]:
@@ -229,6 +234,15 @@ _PLAIN = frozenset("load Options version is_available is_built is_acceptable cor
 def _words_of_vendor(vendor: Vendor) -> tuple[str, ...]:
     """Words that show code to be written for a vendor."""
     return (*vendor.device_types, *vendor.attributes, *vendor.plugins, *vendor.helpers)
+
+
+@cache
+def _words_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Matches ``npu`` in ``is_npu``, ``IS_NPU`` and ``isNpu``, and not in ``input``."""
+    forms = [form for word in words for form in (word, word.upper())]
+    plain = "|".join(map(re.escape, forms))
+    humps = "|".join(re.escape(word.title()) for word in words)
+    return re.compile(rf"(?<![a-zA-Z])(?:{plain})(?![a-zA-Z])|(?:{humps})(?![a-z])")
 
 
 def _telling_part(name: str) -> str:

@@ -81,7 +81,7 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
     # What follows an arm that leaves was for that vendor alone, and is never reached.
     below = _following(context, arms, arm) if arm.holds else []
     if _alike_suite(context, below) != _alike_suite(context, arm.suite):
-        if not _is_simple(context, below):
+        if not _is_simple(context, below) and not _in_helper_of_gone_vendor(context, arm.branch):
             return Obstacle(_DIFFERS, may_go=True)
     for other in gone:
         if _equals_another(context, arms, other):
@@ -182,9 +182,25 @@ def _has_stand_in(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
     if _names_canonical(context, around):
         return True
     names = frozenset[str]().union(*(_vendors_in(context, s) for s in arm.suite))
+    otherwise = arms[-1].suite if arms[-1].test is None else _following(context, arms, arm)
     if any(context.predicates.is_gone(vendor) for vendor in names):
+        # What ran for the canonical vendor is what ran otherwise, unless that is the CPU alone.
+        return bool(otherwise) and not _names_cpu(otherwise)
+    return len(arms) > 1 or bool(otherwise)
+
+
+def _names_cpu(suite: Sequence[ast.stmt]) -> bool:
+    parts = (part for statement in suite for part in ast.walk(statement))
+    return any(isinstance(part, ast.Constant) and part.value == "cpu" for part in parts)
+
+
+def _in_helper_of_gone_vendor(context: Context, node: ast.AST) -> bool:
+    """Whether a statement stands in a helper that asks for a vendor which the target never is."""
+    function = context.names.enclosing(node, ast.FunctionDef)
+    if not isinstance(function, ast.FunctionDef):
         return False
-    return len(arms) > 1 or bool(_following(context, arms, arm))
+    vendor = context.predicates.settled.vendor_named(function.name)
+    return vendor is not None and context.predicates.is_gone(vendor)
 
 
 def _around(context: Context, arms: Sequence[Arm], arm: Arm) -> Iterator[ast.AST]:

@@ -1,0 +1,143 @@
+"""How many vendor branches real packages have, and what became of them.
+
+    python -m benchmarks.branches
+
+A branch is a condition of an ``if``, ``elif``, conditional expression, loop, filter or
+assertion that asks about devices. It is counted where it stands before the rewrite, by what it
+asks, and looked for again in the rewritten file.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from benchmarks.packages import package
+from flmigrate.analysis.context import Context
+from flmigrate.analysis.project import Project, module_names
+from flmigrate.analysis.questions import Atom, Question
+from flmigrate.analysis.source import Source
+from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, may_concern
+from flmigrate.config import Config
+from flmigrate.encoding import decode
+from flmigrate.findings import Outcome
+from flmigrate.runner import Job, rewrite_files, vocabulary_for, with_deep_stack
+
+PACKAGES = ("accelerate", "transformers", "diffusers", "mmengine", "ultralytics")
+SERVED = "between served vendors"
+_CLASSES: Mapping[str, frozenset[Question]] = {
+    "hardware the target does not serve": frozenset({Question.UNSERVED}),
+    "capability or version": frozenset({Question.CAPABILITY, Question.VERSION}),
+    "member of an enumeration": frozenset({Question.CHOICE}),
+    SERVED: frozenset({Question.VENDOR}),
+    "accelerator or CPU": frozenset(
+        {Question.ACCELERATOR, Question.IDENTITY, Question.DEVICES, Question.COUNT}
+    ),
+    "backend": frozenset({Question.BACKEND}),
+    "user option": frozenset({Question.OPTION}),
+    "package presence": frozenset({Question.PACKAGE}),
+    "undecided": frozenset({Question.UNKNOWN}),
+}
+"""The class of a branch is the first one of which it asks a question."""
+
+_SILENT = frozenset({Question.NOTHING, Question.OPTION, Question.PACKAGE, Question.CAPABILITY})
+
+
+def _conditions(context: Context) -> Iterator[ast.expr]:
+    for node in ast.walk(context.source.tree):
+        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
+            yield node.test
+        elif isinstance(node, ast.comprehension):
+            yield from node.ifs
+
+
+def _class_of(atoms: list[Atom]) -> str | None:
+    """The class of a condition, or ``None`` for one that does not ask about devices."""
+    atoms = [a for a in atoms if a.vendors or a.question not in _SILENT]
+    asked = {atom.question for atom in atoms} - {Question.NOTHING}
+    if any(a.question is Question.VENDOR and a.holds is None for a in atoms):
+        return "undecided"
+    return next((name for name, members in _CLASSES.items() if members & asked), None)
+
+
+def _branches(texts: Mapping[Path, str]) -> Counter[str]:
+    """The branches of a project by class."""
+    vocabulary = vocabulary_for("fl")
+    names = module_names(texts)
+    project = Project(names, vocabulary, lambda path: texts[path])
+    project.canonical_vendor = DEFAULT_VENDOR
+    found: Counter[str] = Counter()
+    for path, text in texts.items():
+        if not may_concern(text.encode(), vocabulary.words):
+            continue
+        module = project.names.get(path, "")
+        context = Context(
+            Source(text, str(path)),
+            vocabulary,
+            module,
+            path.stem == "__init__",
+            project.asker(module),
+            project.flag_asker(module),
+            DEFAULT_VENDOR,
+        )
+        for condition in _conditions(context):
+            name = _class_of(list(context.predicates.atoms(condition)))
+            if name is not None:
+                found[name] += 1
+        context.release()
+    return found
+
+
+def _texts(root: Path) -> dict[Path, str]:
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        try:
+            text = decode(path.read_bytes()).text
+            ast.parse(text)
+        except (ValueError, SyntaxError, RecursionError):
+            continue
+        found[path] = text
+    return found
+
+
+def _measure(name: str) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """Branches before and after the rewrite of one package, and those that findings name."""
+    root = package(name)
+    before = _texts(root)
+    after = dict(before)
+    named: Counter[str] = Counter()
+    job = Job(Config(root=root, target="fl"), notes=False)
+    for result in rewrite_files(list(before), job):
+        if result.outcome is Outcome.CHANGED:
+            after[Path(result.path)] = result.after
+        named.update(finding.code for finding in result.left)
+    return _branches(before), _branches(after), named
+
+
+def main() -> int:
+    """Measure and print; 1 if a figure is missed."""
+    total: Counter[str] = Counter()
+    left: Counter[str] = Counter()
+    for name in PACKAGES:
+        before, after, named = with_deep_stack(lambda name=name: _measure(name))  # type: ignore[misc]
+        total += before
+        left += after
+        gone = before[SERVED] - after[SERVED]
+        print(
+            f"{name}: {before.total()} branches, {before[SERVED]} {SERVED}: {gone} collapsed, "
+            f"{after[SERVED]} kept with a finding (FL201: {named['FL201']})"
+        )
+    for name in _CLASSES:
+        print(f"  {name}: {total[name]} before, {left[name]} after")
+    undecided = total["undecided"] / total.total()
+    collapsed = (total[SERVED] - left[SERVED]) / total[SERVED]
+    print(f"undecided: {undecided:.1%} of {total.total()} (under 15%)")
+    print(f"{SERVED}: {collapsed:.1%} collapsed or merged (at least 90%)")
+    return int(undecided >= 0.15 or collapsed < 0.9)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
