@@ -13,12 +13,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from flmigrate.analysis.context import Context
+from flmigrate.analysis.reachability import cut_off, leaves
 from flmigrate.findings import Span
 
 _SIMPLE_METHODS = frozenset({"to", "cuda", "npu", "musa", "mlu", "gcu", "append", "add"})
 _ALONE = "no other code stands for it"
 _DIFFERS = "it is an implementation of its own, or a work-around"
 _BINDS = "a name that is read elsewhere would have no value"
+_FOLLOWS = "what follows it would never run, and does more than select"
 _ACTS = "evaluating its test may do more than ask"
 _KEPT = "a part of it is not to be touched"
 
@@ -74,7 +76,9 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
     spans = [context.source.span(arm.test), *(_span(context, other.suite) for other in gone)]
     if any(span.overlaps(protected) for span in spans for protected in context.protected):
         return Obstacle(_KEPT)
-    if any(unbinds(context, arms[0].branch, other.suite) for other in gone):
+    behind = _cut_off(context, arms)
+    lost = [*(other.suite for other in gone), behind]
+    if any(unbinds(context, arms[0].branch, suite) for suite in lost):
         return Obstacle(_BINDS)
     if arm.vendors and arm.vendors <= set(context.drop_vendors):
         return None
@@ -90,7 +94,28 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
             return Obstacle(_DIFFERS, may_go=True)
         if arm.holds is False and not _has_stand_in(context, arms, other):
             return Obstacle(_ALONE, may_go=True)
-    return None
+    if _is_simple(context, behind) or _asks_gone_vendor(context, arms[0].branch):
+        return None
+    return Obstacle(_FOLLOWS)
+
+
+def _asks_gone_vendor(context: Context, statement: ast.stmt) -> bool:
+    """Whether a statement is part of a helper that only asks for another vendor.
+
+    What such a helper does to find out is no implementation of anything.
+    """
+    function = context.names.enclosing(statement, ast.FunctionDef)
+    if not isinstance(function, ast.FunctionDef):
+        return False
+    return context.predicates.settled.function(function).holds is False
+
+
+def _cut_off(context: Context, arms: Sequence[Arm]) -> list[ast.stmt]:
+    """What could never run any more once the decided arms of a chain are taken as decided."""
+    first = next((arm for arm in arms if arm.holds is not False), None)
+    if first is None or (first.test is not None and first.holds is None):
+        return []
+    return cut_off(context.scopes.parents, arms[0].branch) if leaves(first.suite) else []
 
 
 def raises(context: Context, test: ast.expr) -> bool:
