@@ -20,7 +20,6 @@ _SIMPLE_METHODS = frozenset({"to", "cuda", "npu", "musa", "mlu", "gcu", "append"
 _ALONE = "no other code stands for it"
 _DIFFERS = "it is an implementation of its own, or a work-around"
 _BINDS = "a name that is read elsewhere would have no value"
-_FOLLOWS = "what follows it would never run, and does more than select"
 _ACTS = "evaluating its test may do more than ask"
 _KEPT = "a part of it is not to be touched"
 
@@ -82,10 +81,8 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
         return Obstacle(_BINDS)
     if arm.vendors and arm.vendors <= set(context.drop_vendors):
         return None
-    # What follows an arm that leaves was for that vendor alone, and is never reached.
-    below = _following(context, arms, arm) if arm.holds else []
-    if _alike_suite(context, below) != _alike_suite(context, arm.suite):
-        if not _is_simple(context, below):
+    if not _is_simple(context, behind) and not _asks_gone_vendor(context, arms[0].branch):
+        if _alike_suite(context, behind) != _alike_suite(context, arm.suite):
             return Obstacle(_DIFFERS, may_go=True)
     for other in gone:
         if _equals_another(context, arms, other):
@@ -94,9 +91,7 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
             return Obstacle(_DIFFERS, may_go=True)
         if arm.holds is False and not _has_stand_in(context, arms, other):
             return Obstacle(_ALONE, may_go=True)
-    if _is_simple(context, behind) or _asks_gone_vendor(context, arms[0].branch):
-        return None
-    return Obstacle(_FOLLOWS)
+    return None
 
 
 def _asks_gone_vendor(context: Context, statement: ast.stmt) -> bool:
