@@ -227,7 +227,10 @@ def _findings(unit: Unit, settings: Settings, context: Context, state: _State) -
     def may_fix(finding: Finding) -> bool:
         if not settings.enabled(finding.code) or suppressions.silences(finding):
             return False
-        return finding.fix is None or _key(finding, finding.fix) not in state.refused
+        why = state.refused.get(_key(finding, finding.fix)) if finding.fix is not None else None
+        if why:
+            context.pinned.add(finding.span)
+        return why is None
 
     ignored = len(context.protected)
     findings = check(context, may_fix)

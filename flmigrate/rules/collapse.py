@@ -71,6 +71,8 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
     assert arm.test is not None
     if not context.predicates.settles(arm.test):
         return Obstacle(_ACTS)
+    if context.source.span(arm.test) in context.pinned:
+        return Obstacle(_BINDS)
     gone = [arm] if arm.holds is False else list(arms[arms.index(arm) + 1 :])
     spans = [context.source.span(arm.test), *(_span(context, other.suite) for other in gone)]
     if any(span.overlaps(protected) for span in spans for protected in context.protected):
