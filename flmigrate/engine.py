@@ -172,7 +172,6 @@ def _rounds(
             leftovers = _leftovers(unit, settings, project, contexts[0], context)
             chosen = _choose(leftovers, settings, state)
         if not chosen and not is_given:
-            is_given = True
             vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
             if vendor != settings.canonical_vendor:
                 # Its names are gone; what is left is seen as a second run will see it.
