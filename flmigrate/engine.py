@@ -172,7 +172,6 @@ def _rounds(
             leftovers = _leftovers(unit, settings, project, contexts[0], context)
             chosen = _choose(leftovers, settings, state)
         if not chosen and not is_given:
-            is_given = True
             vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
             if vendor != settings.canonical_vendor:
                 # Its names are gone; what is left is seen as a second run will see it.
@@ -227,7 +226,10 @@ def _findings(unit: Unit, settings: Settings, context: Context, state: _State) -
     def may_fix(finding: Finding) -> bool:
         if not settings.enabled(finding.code) or suppressions.silences(finding):
             return False
-        return finding.fix is None or _key(finding, finding.fix) not in state.refused
+        why = state.refused.get(_key(finding, finding.fix)) if finding.fix is not None else None
+        if why:
+            context.pinned.add(finding.span)
+        return why is None
 
     ignored = len(context.protected)
     findings = check(context, may_fix)

@@ -24,7 +24,9 @@ from tests.corpus_cases import Case, CaseError, Place, load_cases, read_case
 
 CASES = load_cases()
 RULES = frozenset(f"FL1{number:02}" for number in range(1, 23))
-_FAMILIES = frozenset({"FL201", "FL202", "FL301", "FL302", "FL303", "FL304", "FL305"})
+_FAMILIES = frozenset(
+    {"FL201", "FL202", "FL203", "FL204", "FL301", "FL302", "FL303", "FL304", "FL305"}
+)
 
 _NOTE = re.compile(r"[ \t\f]*# flmigrate: FL\d{3}\b")
 _MARKED_IMPORT = re.compile(rb"(?m)^([ \t]*import torch_fl)[ \t]*#[^\r\n]*")

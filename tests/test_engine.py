@@ -39,6 +39,25 @@ def test_uses_of_an_import_that_cannot_be_edited_are_spelled_out() -> None:
     assert result.after.splitlines()[-2] == 'with torch.autocast("flagos", dtype=torch.half):'
 
 
+def test_a_file_whose_last_target_name_goes_is_at_rest() -> None:
+    """The vendor of a file is told by its words, and every fix may take one away."""
+    text = (
+        "from accelerate.utils import is_npu_available\n"
+        "import torch\n"
+        "def place(device):\n"
+        "    if is_npu_available():\n"
+        '        device = f"npu:{device}"\n'
+        "    return torch.ones(1, device=device)\n"
+        "def freqs(x):\n"
+        '    kind = torch.float32 if x.device.type in ("mps", "npu") else torch.float64\n'
+        "    return torch.arange(4, dtype=kind)\n"
+    )
+    once = rewrite_source(text, import_in="none", unsafe_fixes=True)
+    twice = rewrite_source(once.after, import_in="none", unsafe_fixes=True)
+    assert "is_npu_available" not in once.after
+    assert twice.after == once.after
+
+
 # --- guard ---------------------------------------------------------------------------------
 
 HEAD = """\

@@ -24,16 +24,20 @@ def used(tmp_path: Path, users: dict[str, str], own: str = "pkg/mod.py") -> froz
     ("text", "names"),
     [
         ("from pkg.mod import _flag\n", {"_flag"}),
-        ("from .mod import _flag as f, LIMIT\n", {"_flag", "LIMIT"}),
-        ("from . import mod\nmod.LIMIT\n", {"LIMIT"}),
-        ("from . import mod as m\nm.LIMIT\n", {"LIMIT"}),
+        ("from ..mod import _flag as f, LIMIT\n", {"_flag", "LIMIT"}),
+        ("from .. import mod\nmod.LIMIT\n", {"LIMIT"}),
+        ("from .. import mod as m\nm.LIMIT\n", {"LIMIT"}),
         ("import pkg.mod\npkg.mod.LIMIT\n", {"LIMIT"}),
         ("import pkg.mod as m\nm.LIMIT = 1\n", {"LIMIT"}),
-        ("from .mod import *\n", {"LIMIT", "probe"}),
+        ("from ..mod import *\n", {"LIMIT", "probe"}),
         ("def f():\n    from pkg.mod import probe\n", {"probe"}),
         ("patch('pkg.mod.probe')\n", {"probe"}),
         ("import pkg.mod\ngetattr(pkg.mod, '_flag')\n", {"_flag"}),
         ("names = {'mod': ['LIMIT', 'probe']}\n", {"LIMIT"}),  # a file may import a probe itself
+        ("from mod import LIMIT\n", {"LIMIT"}),
+        ("from .mod import LIMIT\n", set()),  # pkg.sub.mod
+        ("from pkg.sub.mod import *\n", set()),
+        ("'mod: _flag and LIMIT'\n", set()),
         ("from .mod import (\n", set()),
         ("from .mod import _flag (\n", {"_flag"}),
         ("from other import _flag, LIMIT, probe\nimport pkg.mod\n", set()),
@@ -91,3 +95,14 @@ def test_without_a_project_a_package_keeps_its_imports() -> None:
     after = rewrite_source(ARM, path="lib/__init__.py", import_in="none").after
     assert "from probes import probe" in after
     assert "_flag" not in after
+
+
+def test_a_run_inside_the_package_asks_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = "from pkg.mod import _flag, pick\n"
+    tree(tmp_path, {"pkg/__init__.py": "", "pkg/mod.py": ARM, "pkg/user.py": user})
+    monkeypatch.chdir(tmp_path / "pkg")
+    [result] = rewrite_paths([Path("mod.py")]).results
+    assert "_flag = 2" in result.after
+    assert "LIMIT" not in result.after

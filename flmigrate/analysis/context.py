@@ -55,7 +55,7 @@ class Context:
     """One file as the rules see it: source, names, flows of values, and the vocabulary.
 
     ``protected`` are spans in which no fix is offered, ``pinned`` are imports that stay as they
-    are, whatever becomes of their uses.
+    are, whatever becomes of their uses, and tests of arms that a later read needs.
     """
 
     source: Source

@@ -41,12 +41,14 @@ def names_in_text(scopes: Scopes) -> frozenset[str]:
 
 
 def looks_names_up(scopes: Scopes) -> bool:
-    """Whether the file asks for all names of a namespace (``globals()``)."""
-    return _calls(scopes, _NAMESPACES)
+    """Whether the file asks for all its names: ``globals()``; ``vars(x)`` asks an object."""
+    return _calls(scopes, _NAMESPACES, without_arguments=True)
 
 
-def _calls(scopes: Scopes, functions: frozenset[str]) -> bool:
+def _calls(scopes: Scopes, functions: frozenset[str], *, without_arguments: bool = False) -> bool:
     return any(
-        isinstance(call.func, ast.Name) and call.func.id in functions
+        isinstance(call.func, ast.Name)
+        and call.func.id in functions
+        and not (without_arguments and call.args)
         for call in scopes.nodes[ast.Call]
     )

@@ -9,19 +9,43 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _WORD = re.compile(r"[^\W\d]\w*")
+_STAR = re.compile(r"\bimport\s*\*")
+_SPACE = re.compile(r"\s")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Uses:
-    """Names that a file uses of a module, and identifiers that it has as text."""
+    """What a file uses of other modules.
 
-    names: frozenset[str]
-    texts: frozenset[str] = frozenset()
+    ``taken`` are names by the dotted module that a ``from`` import takes them out of, ``read``
+    attributes by the last name of what they are read from, ``aliases`` the names that modules
+    are given by their last name. ``texts`` are strings that are identifiers, ``paths`` the
+    words of strings such as ``"package.module.name"``.
+    """
+
+    taken: dict[str, set[str]] = field(default_factory=dict)
+    read: dict[str, set[str]] = field(default_factory=dict)
+    aliases: dict[str, set[str]] = field(default_factory=dict)
+    texts: set[str] = field(default_factory=set)
+    paths: list[list[str]] = field(default_factory=list)
+
+    def of(self, module: str) -> set[str]:
+        """Names that are used of a module; ``*`` for all of them."""
+        found: set[str] = set()
+        for other, names in self.taken.items():
+            # One of the two may be written from further inside: ``mod`` of ``package.mod``.
+            one, two = f".{module}", f".{other}"
+            if one.endswith(two) or two.endswith(one):
+                found |= names
+        stem = module.rpartition(".")[2]
+        for name in (stem, *self.aliases.get(stem, ())):
+            found |= self.read.get(name, set())
+        return found.union(*(words for words in self.paths if stem in words))
 
 
 class Neighbours:
@@ -29,10 +53,11 @@ class Neighbours:
 
     def __init__(self, files: Iterable[Path], read: Callable[[Path], str]) -> None:
         """``read`` gives a file's text; it may raise ``OSError`` or ``ValueError``."""
-        self._files = frozenset(files)
+        self._files = frozenset(file.absolute() for file in files)
         self._read = read
         self._around: dict[Path, dict[str, list[Path]]] = {}
-        self._uses: dict[tuple[Path, str], _Uses] = {}
+        self._uses: dict[Path, _Uses | None] = {}
+        self._packages: dict[Path, str] = {}
 
     def used(self, path: Path, names: frozenset[str], texts: frozenset[str]) -> frozenset[str]:
         """Which of the ``names`` that the file at ``path`` binds other files use.
@@ -40,33 +65,35 @@ class Neighbours:
         ``texts`` are those of them that also count as used where a string is the name
         (``{"module": ["name"]}``, ``getattr(module, "name")``).
         """
-        stem = _module(path)
+        path = path.absolute()
+        module = self._module(path)
         found: set[str] = set()
-        for other in self._naming(path).get(stem, ()):
+        for other in self._naming(path).get(module.rpartition(".")[2], ()):
             if other == path:
                 continue
             try:
                 text = self._read(other)
             except (OSError, ValueError):
                 continue  # a file that cannot be read is reported in its turn
-            if "*" in text or any(name in text for name in names):
-                uses = self._uses_in(other, text, stem)
-                found |= names & uses.names
-                found |= texts & uses.texts
-                if "*" in uses.names:
+            if _STAR.search(text) or any(name in text for name in names):
+                uses = self._uses_in(other, text)
+                if uses is None:
+                    found |= names.intersection(_WORD.findall(text))  # any of them may be used
+                    continue
+                used = uses.of(module)
+                found |= names & used | texts & uses.texts
+                if "*" in used:
                     found |= {name for name in names if not name.startswith("_")}
         return frozenset(found)
 
     def _naming(self, path: Path) -> dict[str, list[Path]]:
         """The files around one, by the words in them that are names of modules there."""
-        top = path.parent
-        inside = (top / "__init__.py").is_file()
-        while inside and (top.parent / "__init__.py").is_file() and top.parent != top:
-            top = top.parent
+        depth = len(self._package(path.parent).split(".")) - 1
+        top, inside = path.parents[depth], bool(self._package(path.parent))
         known = self._around.get(top)
         if known is None:
             files = self._files | frozenset(top.rglob("*.py") if inside else top.glob("*.py"))
-            modules = {_module(file) for file in files}
+            modules = {file.parent.name if file.stem == "__init__" else file.stem for file in files}
             known = {}
             for file in sorted(files):
                 try:
@@ -78,54 +105,64 @@ class Neighbours:
             self._around[top] = known
         return known
 
-    def _uses_in(self, path: Path, text: str, stem: str) -> _Uses:
-        known = self._uses.get((path, stem))
+    def _module(self, path: Path) -> str:
+        """The dotted name under which a file is imported."""
+        package = self._package(path.parent)
+        if path.stem == "__init__":
+            return package or path.parent.name
+        return f"{package}.{path.stem}" if package else path.stem
+
+    def _package(self, folder: Path) -> str:
+        """The dotted name of the package that a folder is, or the empty string."""
+        known = self._packages.get(folder)
         if known is None:
+            known = ""
+            if (folder / "__init__.py").is_file():
+                outer = self._package(folder.parent) if folder.parent != folder else ""
+                known = f"{outer}.{folder.name}" if outer else folder.name
+            self._packages[folder] = known
+        return known
+
+    def _uses_in(self, path: Path, text: str) -> _Uses | None:
+        """What a file uses; ``None`` if it does not parse."""
+        if path not in self._uses:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 try:
-                    known = _uses(ast.parse(text), stem)
+                    self._uses[path] = _uses(ast.parse(text), self._package(path.parent))
                 except (ValueError, SyntaxError, RecursionError, MemoryError):
-                    known = _Uses(frozenset(_WORD.findall(text)))  # what it names may be used
-            self._uses[path, stem] = known
-        return known
+                    self._uses[path] = None
+        return self._uses[path]
 
 
-def _module(path: Path) -> str:
-    """The last part of the dotted name under which a file is imported."""
-    return path.parent.name if path.stem == "__init__" else path.stem
+def _uses(tree: ast.Module, package: str) -> _Uses:
+    """What a file uses whose relative imports start from ``package``."""
+    found = _Uses()
+    parts = package.split(".")
+    for node in ast.walk(tree):
+        match node:
+            case ast.ImportFrom():
+                module = node.module or ""
+                if node.level:
+                    base = parts[: max(len(parts) - node.level + 1, 0)]
+                    module = ".".join([*base, module] if module else base)
+                found.taken.setdefault(module, set()).update(alias.name for alias in node.names)
+                _name_modules(found, node.names)
+            case ast.Import():
+                _name_modules(found, node.names)
+            case ast.Attribute():
+                owner = getattr(node.value, "id", getattr(node.value, "attr", ""))
+                found.read.setdefault(owner, set()).add(node.attr)
+            case ast.Constant(value=str(value)):
+                if value.isidentifier():
+                    found.texts.add(value)
+                elif "." in value and not _SPACE.search(value):
+                    found.paths.append(_WORD.findall(value))
+    return found
 
 
-def _uses(tree: ast.Module, stem: str) -> _Uses:
-    nodes = list(ast.walk(tree))
-    names = set(_imported(nodes, stem))
-    modules = {stem, *_aliases(nodes, stem)}
-    texts: set[str] = set()
-    for node in nodes:
-        if isinstance(node, ast.Attribute):
-            owner = node.value
-            if getattr(owner, "id", getattr(owner, "attr", "")) in modules:
-                names.add(node.attr)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if node.value.isidentifier():
-                texts.add(node.value)
-            elif stem in (parts := _WORD.findall(node.value)):
-                names.update(parts)  # ``patch("package.module.name")``
-    return _Uses(frozenset(names), frozenset(texts))
-
-
-def _imported(nodes: Iterable[ast.AST], stem: str) -> Iterator[str]:
-    """Names that ``from ... import`` takes out of a module."""
-    for node in nodes:
-        if isinstance(node, ast.ImportFrom):
-            if not node.module or node.module.rpartition(".")[2] == stem:
-                yield from (alias.name for alias in node.names)
-
-
-def _aliases(nodes: Iterable[ast.AST], stem: str) -> Iterator[str]:
-    """Names that a file gives to a module."""
-    for node in nodes:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                if alias.asname and alias.name.rpartition(".")[2] == stem:
-                    yield alias.asname
+def _name_modules(found: _Uses, names: Iterable[ast.alias]) -> None:
+    for alias in names:
+        if alias.asname:
+            last = alias.name.rpartition(".")[2]
+            found.aliases.setdefault(last, set()).add(alias.asname)

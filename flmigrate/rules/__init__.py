@@ -100,18 +100,19 @@ def check(context: Context, may_fix: Callable[[Finding], bool] = _always) -> lis
 
     A finding inside a protected span keeps its message only where it reports something that
     the protecting finding does not: fixes there are never offered. ``may_fix`` says which
-    fixes have a chance to be made. An import whose fix has none stays as it is, and so its
-    uses are spelled out: moved half, a name would be taken for the old one again and again.
+    fixes have a chance to be made, and may pin what has to stay. An import whose fix has none
+    stays as it is, and so its uses are spelled out: moved half, a name would be taken for the
+    old one again and again.
     """
     protected = len(context.protected)
     while True:
+        pinned = set(context.pinned)
         found = _findings(context)
         kept = list(branches.withhold(context, found))
         made = {span for finding in kept if may_fix(finding) for span in _moved(finding)}
-        stuck = {span for finding in found for span in _moved(finding)} - made
-        if stuck <= context.pinned:
+        context.pinned |= {span for finding in found for span in _moved(finding)} - made
+        if context.pinned == pinned:
             break
-        context.pinned |= stuck
         del context.protected[protected:]
     kept.sort(key=lambda finding: (finding.span, finding.code))
     return _unique(kept)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from flmigrate.analysis.context import Context
+from flmigrate.analysis.reachability import cut_off, leaves
 from flmigrate.findings import Span
 
 _SIMPLE_METHODS = frozenset({"to", "cuda", "npu", "musa", "mlu", "gcu", "append", "add"})
@@ -70,18 +71,20 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
     assert arm.test is not None
     if not context.predicates.settles(arm.test):
         return Obstacle(_ACTS)
+    if context.source.span(arm.test) in context.pinned:
+        return Obstacle(_BINDS)
     gone = [arm] if arm.holds is False else list(arms[arms.index(arm) + 1 :])
     spans = [context.source.span(arm.test), *(_span(context, other.suite) for other in gone)]
     if any(span.overlaps(protected) for span in spans for protected in context.protected):
         return Obstacle(_KEPT)
-    if any(unbinds(context, arms[0].branch, other.suite) for other in gone):
+    behind = _cut_off(context, arms)
+    lost = [*(other.suite for other in gone), behind]
+    if any(unbinds(context, arms[0].branch, suite) for suite in lost):
         return Obstacle(_BINDS)
     if arm.vendors and arm.vendors <= set(context.drop_vendors):
         return None
-    # What follows an arm that leaves was for that vendor alone, and is never reached.
-    below = _following(context, arms, arm) if arm.holds else []
-    if _alike_suite(context, below) != _alike_suite(context, arm.suite):
-        if not _is_simple(context, below) and not _in_helper_of_gone_vendor(context, arm.branch):
+    if not _is_simple(context, behind) and not _asks_gone_vendor(context, arms[0].branch):
+        if _alike_suite(context, behind) != _alike_suite(context, arm.suite):
             return Obstacle(_DIFFERS, may_go=True)
     for other in gone:
         if _equals_another(context, arms, other):
@@ -91,6 +94,25 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
         if arm.holds is False and not _has_stand_in(context, arms, other):
             return Obstacle(_ALONE, may_go=True)
     return None
+
+
+def _asks_gone_vendor(context: Context, statement: ast.stmt) -> bool:
+    """Whether a statement is part of a helper that only asks for another vendor.
+
+    What such a helper does to find out is no implementation of anything.
+    """
+    function = context.names.enclosing(statement, ast.FunctionDef)
+    if not isinstance(function, ast.FunctionDef):
+        return False
+    return context.predicates.settled.function(function).holds is False
+
+
+def _cut_off(context: Context, arms: Sequence[Arm]) -> list[ast.stmt]:
+    """What could never run any more once the decided arms of a chain are taken as decided."""
+    first = next((arm for arm in arms if arm.holds is not False), None)
+    if first is None or (first.test is not None and first.holds is None):
+        return []
+    return cut_off(context.scopes.parents, arms[0].branch) if leaves(first.suite) else []
 
 
 def raises(context: Context, test: ast.expr) -> bool:
@@ -192,15 +214,6 @@ def _has_stand_in(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
 def _names_cpu(suite: Sequence[ast.stmt]) -> bool:
     parts = (part for statement in suite for part in ast.walk(statement))
     return any(isinstance(part, ast.Constant) and part.value == "cpu" for part in parts)
-
-
-def _in_helper_of_gone_vendor(context: Context, node: ast.AST) -> bool:
-    """Whether a statement stands in a helper that asks for a vendor which the target never is."""
-    function = context.names.enclosing(node, ast.FunctionDef)
-    if not isinstance(function, ast.FunctionDef):
-        return False
-    vendor = context.predicates.settled.vendor_named(function.name)
-    return vendor is not None and context.predicates.is_gone(vendor)
 
 
 def _around(context: Context, arms: Sequence[Arm], arm: Arm) -> Iterator[ast.AST]:
