@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import bisect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -105,9 +106,19 @@ class Context:
     @cached_property
     def names_gone_vendor(self) -> bool:
         """Whether a word for a vendor that the target never is stands anywhere in the file."""
+        return bool(self._gone_words)
+
+    def names_gone_word(self, node: ast.AST) -> bool:
+        """Whether a word for a vendor that the target never is stands in a node's text."""
+        at = bisect.bisect_left(self._gone_words, self.source.start(node))
+        return at < len(self._gone_words) and self._gone_words[at] < self.source.end(node)
+
+    @cached_property
+    def _gone_words(self) -> list[int]:
+        """Where words for vendors that the target never is stand in the text."""
         known = self.vocabulary.vendor_words.items()
-        words = [word for word, vendor in known if self.predicates.is_gone(vendor)]
-        return self.vocabulary.names_one(tuple(words), self.source.text)
+        words = tuple(word for word, vendor in known if self.predicates.is_gone(vendor))
+        return self.vocabulary.places_of(words, self.source.text)
 
     @cached_property
     def canonical_types(self) -> frozenset[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _WORD = re.compile(r"[^\W\d]\w*")
-_STAR = re.compile(r"\bimport\s*\*")
+_STAR_IMPORT = re.compile(rb"\bimport\s*\(?\s*\*")
 _SPACE = re.compile(r"\s")
 
 
@@ -55,7 +55,7 @@ class Neighbours:
         """``read`` gives a file's text; it may raise ``OSError`` or ``ValueError``."""
         self._files = frozenset(file.absolute() for file in files)
         self._read = read
-        self._around: dict[Path, dict[str, list[Path]]] = {}
+        self._around: dict[Path, list[Path]] = {}
         self._uses: dict[Path, _Uses | None] = {}
         self._packages: dict[Path, str] = {}
 
@@ -67,42 +67,40 @@ class Neighbours:
         """
         path = path.absolute()
         module = self._module(path)
+        written = [name.encode() for name in names]
+        last = module.rpartition(".")[2].encode()
         found: set[str] = set()
-        for other in self._naming(path).get(module.rpartition(".")[2], ()):
+        for other in self._files_around(path):
             if other == path:
                 continue
             try:
+                data = other.read_bytes()
+                may_star = last in data and _STAR_IMPORT.search(data) is not None
+                if not may_star and not any(name in data for name in written):
+                    continue  # most files end here, neither decoded nor parsed
                 text = self._read(other)
             except (OSError, ValueError):
                 continue  # a file that cannot be read is reported in its turn
-            if _STAR.search(text) or any(name in text for name in names):
-                uses = self._uses_in(other, text)
-                if uses is None:
-                    found |= names.intersection(_WORD.findall(text))  # any of them may be used
-                    continue
-                used = uses.of(module)
-                found |= names & used | texts & uses.texts
-                if "*" in used:
-                    found |= {name for name in names if not name.startswith("_")}
+            if last.decode() not in text:
+                continue
+            uses = self._uses_in(other, text)
+            if uses is None:
+                found |= names.intersection(_WORD.findall(text))  # any of them may be used
+                continue
+            used = uses.of(module)
+            found |= names & used | texts & uses.texts
+            if "*" in used:
+                found |= {name for name in names if not name.startswith("_")}
         return frozenset(found)
 
-    def _naming(self, path: Path) -> dict[str, list[Path]]:
-        """The files around one, by the words in them that are names of modules there."""
+    def _files_around(self, path: Path) -> list[Path]:
+        """The files of the run, of the package that a file is in, or of its folder."""
         depth = len(self._package(path.parent).split(".")) - 1
         top, inside = path.parents[depth], bool(self._package(path.parent))
         known = self._around.get(top)
         if known is None:
             files = self._files | frozenset(top.rglob("*.py") if inside else top.glob("*.py"))
-            modules = {file.parent.name if file.stem == "__init__" else file.stem for file in files}
-            known = {}
-            for file in sorted(files):
-                try:
-                    words = modules.intersection(_WORD.findall(self._read(file)))
-                except (OSError, ValueError):
-                    continue
-                for word in words:
-                    known.setdefault(word, []).append(file)
-            self._around[top] = known
+            known = self._around[top] = sorted(files)
         return known
 
     def _module(self, path: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flmigrate.analysis.kinds import Verdict
@@ -111,6 +112,53 @@ class Predicates:
         # ROCm answers to torch.cuda, and chips under the target do so as ROCm builds.
         known = context.vocabulary.vendors[name]
         return name in context.vocabulary.target.serves and bool(known.namespaces)
+
+    def may_be_decided(self, node: ast.expr) -> bool:
+        """Whether a condition names a vendor that is gone, or what is made from such a name.
+
+        This is cheap, and spares most conditions a look at what they ask.
+        """
+        context = self.context
+        if context.names_gone_word(node):
+            return True
+        suspects = self._suspects
+        return any(
+            (part.id if isinstance(part, ast.Name) else part.attr) in suspects
+            for part in ast.walk(node)
+            if isinstance(part, ast.Name | ast.Attribute)
+        )
+
+    @cached_property
+    def _suspects(self) -> frozenset[str]:
+        """Names of the file that are bound to something which names a vendor that is gone."""
+        context, nodes = self.context, self.context.scopes.nodes
+        found: set[str] = set()
+        bound: dict[str, list[ast.expr]] = {}
+        for scope in context.scopes.all():
+            for name, bindings in scope.bindings.items():
+                bound.setdefault(name, []).extend(b.value for b in bindings if b.value is not None)
+        for attribute in nodes[ast.Attribute]:
+            parent = context.scopes.parents.get(attribute)
+            if isinstance(attribute.ctx, ast.Store) and isinstance(parent, ast.Assign):
+                bound.setdefault(attribute.attr, []).append(parent.value)
+        for function in nodes[ast.FunctionDef]:
+            if context.names_gone_word(function):
+                found.add(function.name)
+        for guard in nodes[ast.Try]:  # a flag may be set behind an import that fails
+            if any(self.settled.fails(statement) for statement in guard.body):
+                found |= {n.id for n in ast.walk(guard) if isinstance(n, ast.Name)}
+        for name, values in bound.items():
+            if any(context.names_gone_word(value) for value in values):
+                found.add(name)
+        while True:
+            more = {
+                name
+                for name, values in bound.items()
+                if name not in found and any(_reads(value, found) for value in values)
+            }
+            if not more:
+                return frozenset(found)
+            found |= more
 
     # --- one operand -----------------------------------------------------------------------
 
@@ -423,6 +471,14 @@ def operands(node: ast.expr) -> list[ast.expr] | None:
             if not any(isinstance(element, ast.Starred) for element in argument.elts):
                 return argument.elts or None
     return None
+
+
+def _reads(value: ast.expr, names: set[str]) -> bool:
+    return any(
+        (isinstance(part, ast.Name) and part.id in names)
+        or (isinstance(part, ast.Attribute) and part.attr in names)
+        for part in ast.walk(value)
+    )
 
 
 def _is_and(node: ast.expr) -> bool:

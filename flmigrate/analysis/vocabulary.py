@@ -71,9 +71,9 @@ class Vocabulary:
         return {w: v for v in self.vendors.values() for w in (*v.device_types, *v.words)}
 
     @staticmethod
-    def names_one(words: tuple[str, ...], text: str) -> bool:
-        """Whether one of some words stands in a text, alone or as a part of a name."""
-        return bool(words) and _words_pattern(words).search(text) is not None
+    def places_of(words: tuple[str, ...], text: str) -> list[int]:
+        """Where some words stand in a text, alone or as a part of a name; in order."""
+        return [found.start() for found in _words_pattern(words).finditer(text)] if words else []
 
     @cached_property
     def flag_words(self) -> frozenset[str]:

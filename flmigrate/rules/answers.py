@@ -41,7 +41,8 @@ def _probes(context: Context) -> Iterator[ast.expr]:
     A bare ``torch.npu.device_count()`` is a number, and no answer.
     """
     predicates, nodes = context.predicates, context.scopes.nodes
-    found = [*nodes[ast.Call], *nodes[ast.Compare]]
+    found: list[ast.expr] = [c for c in nodes[ast.Call] if _name(c) in _ASKING]
+    found += [c for c in nodes[ast.Compare] if _name(c.left) in _ASKING]
     found += [a for a in nodes[ast.Attribute] if isinstance(a.ctx, ast.Load)]
     for node in sorted(found, key=context.source.start):
         if isinstance(node, ast.Attribute):
@@ -53,6 +54,19 @@ def _probes(context: Context) -> Iterator[ast.expr]:
         is_count = isinstance(node, ast.Call) and context.names.called_name(node) == "device_count"
         if predicates.settles(node) and not (is_count and not _is_tested(context, node)):
             yield node
+
+
+_ASKING = frozenset({"is_available", "is_built", "hasattr", "getattr", "device_count"})
+
+
+def _name(node: ast.expr) -> str:
+    """The last part of the name that a call is written with."""
+    if not isinstance(node, ast.Call):
+        return ""
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _is_tested(context: Context, node: ast.expr) -> bool:

@@ -63,7 +63,7 @@ def look(context: Context) -> Decided:
 
 
 def _chain(context: Context, top: ast.If, decided: Decided) -> None:
-    if collapse.is_elif(context, top):
+    if collapse.is_elif(context, top) or not _may_be_decided(context, top):
         return
     arms = collapse.arms_of(context, top)
     if not any(arm.holds is not None for arm in arms):
@@ -96,6 +96,16 @@ def _chain(context: Context, top: ast.If, decided: Decided) -> None:
     decided.findings.append(finding)
     tests = [arm.test for arm in arms if arm.test is not None]
     decided.tests.update(atom.node for test in tests for atom in context.predicates.atoms(test))
+
+
+def _may_be_decided(context: Context, top: ast.If) -> bool:
+    branch = top
+    while not context.predicates.may_be_decided(branch.test):
+        below = branch.orelse
+        if len(below) != 1 or not isinstance(below[0], ast.If):
+            return False
+        branch = below[0]
+    return True
 
 
 def _settled_arm(context: Context, arms: Sequence[Arm], arm: Arm, decided: Decided) -> bool | None:
@@ -133,7 +143,7 @@ def _settled_arm(context: Context, arms: Sequence[Arm], arm: Arm, decided: Decid
 
 def _choice(context: Context, node: ast.IfExp, decided: Decided) -> None:
     predicates = context.predicates
-    holds = predicates.holds(node.test)
+    holds = predicates.holds(node.test) if predicates.may_be_decided(node.test) else None
     if holds is None or not predicates.settles(node.test) or context.is_protected(node):
         return
     kept, gone = (node.body, node.orelse) if holds else (node.orelse, node.body)
@@ -161,7 +171,7 @@ def _choice(context: Context, node: ast.IfExp, decided: Decided) -> None:
 
 def _assertion(context: Context, node: ast.Assert, decided: Decided) -> None:
     predicates = context.predicates
-    holds = predicates.holds(node.test)
+    holds = predicates.holds(node.test) if predicates.may_be_decided(node.test) else None
     if holds is None or not predicates.settles(node.test) or context.is_protected(node):
         return
     vendors = _vendors(context, node.test)
@@ -182,6 +192,8 @@ def _operands(context: Context, node: ast.BoolOp, decided: Decided) -> None:
     """``cuda_ok or is_npu()``: an operand that can change nothing goes."""
     predicates = context.predicates
     stops = isinstance(node.op, ast.Or)
+    if not predicates.may_be_decided(node):
+        return
     if predicates.holds(node) is not None or context.is_protected(node):
         return
     drop = [
@@ -267,7 +279,8 @@ def _kept_conditions(context: Context) -> Iterator[ast.expr]:
 
 
 def _kept(context: Context, condition: ast.expr, decided: Decided) -> None:
-    holds = context.predicates.holds(condition)
+    may_be = context.predicates.may_be_decided(condition)
+    holds = context.predicates.holds(condition) if may_be else None
     if holds is None or context.is_protected(condition):
         return
     decided.tests.update(atom.node for atom in context.predicates.atoms(condition))
