@@ -50,8 +50,8 @@ class Difference:
     @property
     def is_sound(self) -> bool:
         """Whether the program itself is whole: it names nothing that is not there."""
-        unbound = {"raised NameError", "raised UnboundLocalError"}
-        return unbound.isdisjoint(self.expected[-1:])
+        kinds = ("NameError", "UnboundLocalError", "ModuleNotFoundError")
+        return not any(f"raised {kind}" in self.expected[-1:] for kind in kinds)
 
 
 # Tensors lie where a device is; a chosen device is a text that the user may get wrong.

@@ -130,6 +130,8 @@ def _condition(at: _Place) -> Question:
         return Question(f"not {_operand(first)}", "", first.about)
     second = _question(at)
     word = at.rng.choice(("and", "or"))
+    if not at.everything and any(" or torch." in question.text for question in (first, second)):
+        return first  # not settled: where more is asked too, all of it stays, and raises
     if word == "or" and not at.everything and _asks_other(at, first, second):
         # Not settled: an option or a negation beside another vendor's test, joined by "or".
         if kind == 9 or "option" in (first.about, second.about):
@@ -138,7 +140,8 @@ def _condition(at: _Place) -> Question:
     text = f"{_operand(first)} {word} {_operand(second)}"
     if kind == 9:
         third = _question(at)
-        if word == "and" or at.everything or not _asks_other(at, third):
+        settled = " or torch." not in third.text if word == "and" else not _asks_other(at, third)
+        if settled or at.everything:
             text = f"{text} {word} not {_operand(third)}"
     return Question(text, vendor, first.about)
 
