@@ -115,8 +115,7 @@ def _settled_arm(context: Context, arms: Sequence[Arm], arm: Arm, decided: Decid
     obstacle = collapse.obstacle(context, arms, arm)
     if obstacle is None:
         return arm.holds
-    decided.tests.update(atom.node for atom in context.predicates.atoms(arm.test))
-    context.protect(arm.test)
+    _keep(context, arm.test, decided)
     if arm.holds is False:
         context.protect(*arm.suite)
     message = f"a branch for {', '.join(sorted(arm.vendors))} alone stays: {obstacle.why}"
@@ -136,6 +135,14 @@ def _settled_arm(context: Context, arms: Sequence[Arm], arm: Arm, decided: Decid
         context.finding("FL201", message, arm.test, severity=severity, fix=fix, note=True)
     )
     return None
+
+
+def _keep(context: Context, test: ast.expr, decided: Decided) -> None:
+    """Leave what a test asks about vendors that are gone; the rest of it moves like other code."""
+    for atom in context.predicates.atoms(test):
+        if atom.holds is not None:
+            decided.tests.add(atom.node)
+            context.protect(atom.node)
 
 
 # --- conditional expressions, assertions, operands -----------------------------------------
@@ -204,20 +211,19 @@ def _operands(context: Context, node: ast.BoolOp, decided: Decided) -> None:
     if not drop:
         return
     rest = [value for number, value in enumerate(node.values) if number not in drop]
-    decided.tests.update(a.node for number in drop for a in predicates.atoms(node.values[number]))
     dropped = [node.values[number] for number in drop]
     vendors = ", ".join(sorted({v for value in dropped for v in _vendor_names(context, value)}))
     if not collapse.is_tested(context, node) and len(node.values) - 1 in drop:
         if not all(collapse.is_truth(context, value) for value in rest[-1:]):
             return
+    for value in dropped:
+        decided.tests.update(atom.node for atom in predicates.atoms(value))
     if stops and _is_list_of_hardware(context, rest):
-        for value in dropped:
-            context.protect(value)
+        context.protect(*dropped)
         message = f"a test for {vendors} among other hardware stays: it may be a limit of the chip"
         decided.findings.append(context.finding("FL201", message, node, note=True))
         return
-    for value in dropped:
-        context.protect(value)
+    context.protect(*dropped)
     fix = Fix("Drop the operand", (Members(context.source.span(node), tuple(drop)),))
     message = f"a test for {vendors} goes: the target's own stands for it"
     decided.findings.append(
@@ -283,8 +289,7 @@ def _kept(context: Context, condition: ast.expr, decided: Decided) -> None:
     holds = context.predicates.holds(condition) if may_be else None
     if holds is None or context.is_protected(condition):
         return
-    decided.tests.update(atom.node for atom in context.predicates.atoms(condition))
-    context.protect(condition)
+    _keep(context, condition, decided)
     message = f"this asks for {_vendors(context, condition)}, and is {str(holds).lower()} always"
     raises = collapse.raises(context, condition)
     severity = Severity.ERROR if raises else Severity.WARNING

@@ -110,6 +110,10 @@ def _entry(
     if not any(literals.get(other) in canonical for other in beside):
         if len(beside) > 1 and isinstance(display, ast.Tuple | ast.List | ast.Set):
             yield from _other_members(context, node, display, seen)
+        elif beside and isinstance(display, ast.Dict | ast.Match):
+            context.protect(node)
+            message = f'what is chosen for "{literals[node]}" alone stays; the target is none'
+            yield context.finding("FL201", message, node, severity=Severity.INFO)
         return
     context.protected.append(context.source.span(node))
     if display is None or display in seen:
