@@ -407,6 +407,11 @@ class Predicates:
             return version
         if name == "hasattr" and len(node.args) == 2:
             return self._attribute_probe(node)
+        if name == "getattr" and len(node.args) == 3:
+            module = self._plugin_of(node)
+            if module is not None:
+                what = "looks for a vendor's module"
+                return self.of_vendor(node, module, False, what, moves=True)
         if name == "find_spec":
             plugin = self._plugin_of(node)
             if plugin is not None:

@@ -22,6 +22,8 @@ def passed_on(context: Context) -> Iterator[Finding]:
         return
     seen: set[ast.AST] = set()
     for probe in _probes(context):
+        if context.is_protected(probe):
+            continue  # a branch that stays has it
         whole = _condition(context, probe)
         if whole in seen or context.is_protected(whole):
             continue
@@ -38,7 +40,8 @@ def passed_on(context: Context) -> Iterator[Finding]:
 def _probes(context: Context) -> Iterator[ast.expr]:
     """``torch.npu.is_available()``, ``hasattr(torch, "npu")``, ``x.is_npu`` and the like.
 
-    A bare ``torch.npu.device_count()`` is a number, and no answer.
+    A bare ``torch.npu.device_count()`` is a number, ``getattr(torch, "npu", None)`` a module,
+    and no answer unless it is tested.
     """
     predicates, nodes = context.predicates, context.scopes.nodes
     found: list[ast.expr] = [c for c in nodes[ast.Call] if _name(c) in _ASKING]
@@ -51,8 +54,8 @@ def _probes(context: Context) -> Iterator[ast.expr]:
                 continue
         elif not predicates.atom(node).moves:
             continue
-        is_count = isinstance(node, ast.Call) and context.names.called_name(node) == "device_count"
-        if predicates.settles(node) and not (is_count and not _is_tested(context, node)):
+        is_value = _name(node) in ("device_count", "getattr")
+        if predicates.settles(node) and not (is_value and not _is_tested(context, node)):
             yield node
 
 

@@ -159,7 +159,8 @@ def _choice(context: Context, node: ast.IfExp, decided: Decided) -> None:
     why = collapse.obstacle_to_choice(context, kept, gone, node.test)
     edit = Expression(context.source.span(node), "__0__", (context.source.span(kept),))
     if why is not None:
-        context.protect(node)
+        _keep(context, node.test, decided)
+        context.protect(gone)
         message = f"a choice for {vendors} alone stays: {why}"
         fix = Fix("Take the other value", (edit,), Applicability.UNSAFE)
         raises = collapse.raises(context, node.test)
@@ -182,9 +183,9 @@ def _assertion(context: Context, node: ast.Assert, decided: Decided) -> None:
     if holds is None or not predicates.settles(node.test) or context.is_protected(node):
         return
     vendors = _vendors(context, node.test)
-    decided.tests.update(atom.node for atom in predicates.atoms(node.test))
-    context.protect(node)
+    _keep(context, node.test, decided)
     if holds:
+        context.protect(node)
         fix = Fix("Remove the assertion", (Statement(context.source.span(node), None),))
         message = f"an assertion about {vendors} is always true on the target, and goes"
         decided.findings.append(

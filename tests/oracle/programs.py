@@ -35,7 +35,6 @@ class _Place:
     in_loop: bool = False
     may_return: bool = True
     depth: int = 2
-    everything: bool = False
     helpers: Sequence[Question] = ()
     labels: list[int] = field(default_factory=lambda: [0])
 
@@ -51,9 +50,9 @@ class _Place:
         return replace(self, depth=self.depth - 1, **changes)  # type: ignore[arg-type]
 
 
-def program(rng: Random, *, everything: bool = False) -> str:
-    """The text of a program; with ``everything`` also of shapes that are not settled."""
-    at = _Place(rng, rng.choice(OTHERS), everything=everything)
+def program(rng: Random) -> str:
+    """The text of a program."""
+    at = _Place(rng, rng.choice(OTHERS))
     definitions: Lines = []
     asked: list[Question] = []
     for _ in range(rng.choice((0, 0, 1, 1, 2))):
@@ -130,24 +129,12 @@ def _condition(at: _Place) -> Question:
         return Question(f"not {_operand(first)}", "", first.about)
     second = _question(at)
     word = at.rng.choice(("and", "or"))
-    if not at.everything and any(" or torch." in question.text for question in (first, second)):
-        return first  # not settled: where more is asked too, all of it stays, and raises
-    if word == "or" and not at.everything and _asks_other(at, first, second):
-        # Not settled: an option or a negation beside another vendor's test, joined by "or".
-        if kind == 9 or "option" in (first.about, second.about):
-            return first
     vendor = first.vendor if word == "and" else ""
     text = f"{_operand(first)} {word} {_operand(second)}"
     if kind == 9:
         third = _question(at)
-        settled = " or torch." not in third.text if word == "and" else not _asks_other(at, third)
-        if settled or at.everything:
-            text = f"{text} {word} not {_operand(third)}"
+        text = f"{text} {word} not {_operand(third)}"
     return Question(text, vendor, first.about)
-
-
-def _asks_other(at: _Place, *asked: Question) -> bool:
-    return any(at.vendor in question.text.lower() for question in asked)
 
 
 def _operand(question: Question) -> str:
@@ -359,10 +346,6 @@ def _match(at: _Place) -> Lines:
         ("", f'"{at.vendor}" | "mps"'),
     ]
     count = 1 + at.rng.randrange(4)
-    if not at.everything:
-        # Not settled: without the canonical vendor's case, another one's moves.
-        lines += ['    case "cuda":', *_indented(_indented(_arm(at, "cuda", style)))]
-        cases = cases[1:4]
     for _ in range(count):
         vendor, pattern = at.rng.choice(cases)
         guard = f" if {_question(at).text}" if at.chance(20) else ""
@@ -377,8 +360,6 @@ def _table(at: _Place) -> Lines:
         return _ternary(at)
     same = _value(at, "")
     keys = at.rng.sample(("cuda", at.vendor, "cpu", "mps", "musa"), 1 + at.rng.randrange(4))
-    if not at.everything:
-        keys.insert(0, "cuda")  # not settled: without it, another vendor's key moves
     called = at.chance(30)
     entries = []
     for key in dict.fromkeys(keys):
