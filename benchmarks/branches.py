@@ -2,9 +2,9 @@
 
     python -m benchmarks.branches
 
-A branch is a condition of an ``if``, ``elif``, conditional expression, loop, filter or
-assertion that asks about devices. It is counted where it stands before the rewrite, by what it
-asks, and looked for again in the rewritten file.
+A branch is an ``if`` chain, conditional expression, loop, filter or assertion that asks about
+devices: all arms of a chain are one. It is counted where it stands before the rewrite, by what
+it asks, and looked for again in the rewritten file.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, may_concern
 from flmigrate.config import Config
 from flmigrate.encoding import decode
 from flmigrate.findings import Outcome
+from flmigrate.rules.collapse import arms_of, is_elif
 from flmigrate.runner import Job, rewrite_files, vocabulary_for, with_deep_stack
 
 PACKAGES = ("accelerate", "transformers", "diffusers", "mmengine", "ultralytics")
@@ -46,16 +47,20 @@ _CLASSES: Mapping[str, frozenset[Question]] = {
 _SILENT = frozenset({Question.NOTHING, Question.OPTION, Question.PACKAGE, Question.CAPABILITY})
 
 
-def _conditions(context: Context) -> Iterator[ast.expr]:
+def _branches_of(context: Context) -> Iterator[list[ast.expr]]:
+    """The conditions of each branch of a file."""
     for node in ast.walk(context.source.tree):
-        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.Assert):
-            yield node.test
+        if isinstance(node, ast.If):
+            if not is_elif(context, node):
+                yield [arm.test for arm in arms_of(context, node) if arm.test is not None]
+        elif isinstance(node, ast.IfExp | ast.While | ast.Assert):
+            yield [node.test]
         elif isinstance(node, ast.comprehension):
-            yield from node.ifs
+            yield from ([condition] for condition in node.ifs)
 
 
 def _class_of(atoms: list[Atom]) -> str | None:
-    """The class of a condition, or ``None`` for one that does not ask about devices."""
+    """The class of a branch, or ``None`` for one that does not ask about devices."""
     atoms = [a for a in atoms if a.vendors or a.question not in _SILENT]
     asked = {atom.question for atom in atoms} - {Question.NOTHING}
     if any(a.question is Question.VENDOR and a.holds is None for a in atoms):
@@ -83,8 +88,9 @@ def _branches(texts: Mapping[Path, str]) -> Counter[str]:
             project.flag_asker(module),
             DEFAULT_VENDOR,
         )
-        for condition in _conditions(context):
-            name = _class_of(list(context.predicates.atoms(condition)))
+        for conditions in _branches_of(context):
+            atoms = [a for test in conditions for a in context.predicates.atoms(test)]
+            name = _class_of(atoms)
             if name is not None:
                 found[name] += 1
         context.release()
