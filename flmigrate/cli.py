@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from flmigrate import __version__
 
 if TYPE_CHECKING:
+    from flmigrate.checking import Check
     from flmigrate.config import Config
     from flmigrate.findings import Result
     from flmigrate.migration import Migration
@@ -24,31 +26,54 @@ def main() -> None:
     """Move PyTorch code off vendor APIs and onto Torch-FL."""
 
 
+def _shared(command: Callable[..., None]) -> Callable[..., None]:
+    """Options that mean the same to every command that looks at files."""
+    options = (
+        click.argument("paths", nargs=-1, required=True, metavar="PATH..."),
+        click.option(
+            "--target", metavar="NAME|FILE", help="fl (default), accelerator, or a .toml file."
+        ),
+        click.option(
+            "--select", multiple=True, metavar="CODE", help="Only these rules (FL105, FL1, ALL)."
+        ),
+        click.option("--ignore", multiple=True, metavar="CODE", help="Not these rules."),
+        click.option(
+            "--exclude", multiple=True, metavar="PATTERN", help="Leave out, as in .gitignore."
+        ),
+        click.option(
+            "--import-in",
+            type=click.Choice(["entry-points", "every-file", "none"]),
+            help="Where the target's import is added.",
+        ),
+        click.option(
+            "--drop-vendor", multiple=True, metavar="NAME", help="Take out arms for NAME."
+        ),
+        click.option("--canonical-vendor", metavar="NAME", help="Whose arm stands for all (cuda)."),
+        click.option(
+            *("-j", "--jobs"),
+            type=click.IntRange(min=0),
+            default=0,
+            help="Processes; 0: one per core.",
+        ),
+        click.option(
+            "--stdin-filename", default="<stdin>", metavar="PATH", help="The name of '-'."
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="No findings and no summary."),
+        click.option("--exit-zero", is_flag=True, help="Exit with 0 although something is left."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @main.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--target", metavar="NAME|FILE", help="fl (default), accelerator, or a .toml file.")
+@_shared
 @click.option("--diff", is_flag=True, help="Print a unified diff; write nothing.")
 @click.option("--patch", metavar="FILE", help="Write one patch for `git apply`; change no file.")
-@click.option("--select", multiple=True, metavar="CODE", help="Only these rules (FL105, FL1, ALL).")
-@click.option("--ignore", multiple=True, metavar="CODE", help="Not these rules.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that may change meaning.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out, as in .gitignore.")
-@click.option(
-    "--import-in",
-    type=click.Choice(["entry-points", "every-file", "none"]),
-    help="Where the target's import is added.",
-)
-@click.option("--drop-vendor", multiple=True, metavar="NAME", help="Take out arms for NAME.")
-@click.option("--canonical-vendor", metavar="NAME", help="Whose arm stands for all (cuda).")
 @click.option("--notes/--no-notes", default=True, help="Inline notes at places left for a human.")
 @click.option("--allow-dirty", is_flag=True, help="Also write files with uncommitted changes.")
-@click.option(
-    "-j", "--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: one per core."
-)
-@click.option("--stdin-filename", default="<stdin>", metavar="PATH", help="The name of '-'.")
-@click.option("-q", "--quiet", is_flag=True, help="No findings and no summary.")
 @click.option("-v", "--verbose", is_flag=True, help="Every fix and every remark too.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 although something is left.")
 def rewrite(paths: tuple[str, ...], **options: Any) -> None:
     """Rewrite the Python files under PATH for a target; '-' reads standard input.
 
@@ -70,6 +95,55 @@ def rewrite(paths: tuple[str, ...], **options: Any) -> None:
         click.echo(f"flmigrate: {error}", err=True)
         sys.exit(_USAGE)
     sys.exit(_DONE if clean or options["exit_zero"] else _LEFT)
+
+
+@main.command()
+@_shared
+@click.option("--statistics", is_flag=True, help="How often each rule reports, not where.")
+@click.option("-v", "--verbose", is_flag=True, help="Remarks too; they do not count.")
+def check(paths: tuple[str, ...], **options: Any) -> None:
+    """Report vendor code in the Python files under PATH; '-' reads standard input.
+
+    Nothing is written. What `rewrite` would change is marked [*]. Exit code 0: nothing found.
+    1: something was. 2: usage or configuration error.
+    """
+    from flmigrate.config import ConfigError
+    from flmigrate.tables import TableError
+
+    if "-" in paths and len(paths) > 1:
+        raise click.UsageError("'-' stands alone")
+    try:
+        checked = _check(paths, _config(paths[0], options), options)
+    except (ConfigError, TableError) as error:
+        click.echo(f"flmigrate: {error}", err=True)
+        sys.exit(_USAGE)
+    if not options["quiet"]:
+        _print_check(checked, options)
+    sys.exit(_DONE if checked.is_clean or options["exit_zero"] else _LEFT)
+
+
+def _check(paths: tuple[str, ...], config: Config, options: dict[str, Any]) -> Check:
+    from flmigrate.checking import check_paths, check_text
+    from flmigrate.runner import Job, default_jobs
+
+    job = Job(config, check_only=True)
+    if paths == ("-",):
+        return check_text(sys.stdin.buffer.read(), options["stdin_filename"], job)
+    with _Progress("checking", quiet=options["quiet"]) as progress:
+        jobs = options["jobs"] or default_jobs()
+        return check_paths([Path(p) for p in paths], job, jobs=jobs, progress=progress)
+
+
+def _print_check(checked: Check, options: dict[str, Any]) -> None:
+    from flmigrate.reports import text
+
+    if options["statistics"]:
+        lines = text.statistics_lines(checked)
+    else:
+        lines = text.check_lines(checked, verbose=options["verbose"])
+    for line in lines:
+        _say(line, err=False)
+    _say(text.check_summary(checked), err=True)
 
 
 def _config(first: str, options: dict[str, Any]) -> Config:
@@ -148,7 +222,7 @@ def _run(paths: tuple[str, ...], config: Config, options: dict[str, Any]) -> boo
 
     job = Job(config, options["unsafe_fixes"], options["notes"])
     jobs = options["jobs"] or default_jobs()
-    with _Progress(quiet=options["quiet"]) as progress:
+    with _Progress("rewriting", quiet=options["quiet"]) as progress:
         migration = migrate_paths([Path(p) for p in paths], job, jobs=jobs, progress=progress)
     wrote = False
     if options["diff"]:
@@ -198,7 +272,8 @@ class _Progress:
 
     _AFTER = 1.0  # seconds
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, label: str, *, quiet: bool) -> None:
+        self._label = label
         self._shown = sys.stderr.isatty() and not quiet
         self._bar: Any = None
         self._last = 0
@@ -219,7 +294,7 @@ class _Progress:
         if not self._shown:
             return
         if self._bar is None and time.monotonic() - self._start > self._AFTER:
-            self._bar = click.progressbar(length=total, label="rewriting", file=sys.stderr)
+            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr)
         if self._bar is not None:
             self._bar.update(done - self._last)
             self._last = done

@@ -37,6 +37,7 @@ from flmigrate.findings import (
 from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
 from flmigrate.rules import RULES, check, target_import, unreachable, unused
+from flmigrate.rules.repeats import without_repeats
 from flmigrate.suppressions import read_suppressions
 
 _ROUNDS = 10
@@ -127,6 +128,34 @@ def rewrite_unit(unit: Unit, settings: Settings, project: Project | None = None)
         tuple(left),
     )
     return Analysed(result, frozenset(state.pending))
+
+
+def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -> Analysed:
+    """Look at one file once: its findings, fixable or not, and nothing edited.
+
+    An import whose uses are reported is not reported itself: it follows from them. As
+    ``rewrite_unit``, nothing is raised for a file that cannot be handled.
+    """
+    state = _State(unit.text)
+    contexts: list[Context] = []
+    try:
+        source = Source(unit.text, unit.path)
+        if not _concerns(settings, source):
+            return Analysed(Result(unit.path, Outcome.UNCHANGED))
+        context = _context(unit, settings, project, source)
+        contexts.append(context)
+        findings = without_repeats(context, _findings(unit, settings, context, state))
+        pending = context.devices.pending | context.backends.pending
+    except SyntaxError as error:
+        return Analysed(_skipped(unit, "FL902", _syntax_message(error), error.lineno or 1))
+    except (RecursionError, MemoryError):
+        message = "too deeply nested for Python's own parser"
+        return Analysed(_skipped(unit, "FL902", message))
+    finally:
+        for context in contexts:
+            context.release()
+    result = Result(unit.path, Outcome.UNCHANGED, unit.text, unit.text, left=tuple(findings))
+    return Analysed(result, frozenset(pending))
 
 
 def _run(unit: Unit, settings: Settings, project: Project | None, state: _State) -> list[Finding]:
@@ -436,4 +465,4 @@ def _syntax_message(error: SyntaxError) -> str:
     return f"does not parse as Python 3: {error.msg}"
 
 
-__all__ = ["Analysed", "GuardError", "Settings", "Unit", "rewrite_unit"]
+__all__ = ["Analysed", "GuardError", "Settings", "Unit", "check_unit", "rewrite_unit"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flmigrate.encoding import UndecodableError, decode, encode
-from flmigrate.files import discover, write_atomic
+from flmigrate.files import Discovery, discover, write_atomic
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
 from flmigrate.git import GitError, dirty_files, repository_root
 from flmigrate.runner import Job, rewrite_files
@@ -67,6 +67,17 @@ def migrate_paths(
     Raises ``TableError`` when the target cannot be loaded.
     """
     found = discover(paths, job.config.exclude, job.config.root)
+    return migrate_files(found, job, jobs=jobs, progress=progress)
+
+
+def migrate_files(
+    found: Discovery,
+    job: Job,
+    *,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Migration:
+    """``migrate_paths`` for files that were found already."""
     results = tuple(rewrite_files(found.files, job, jobs=jobs, progress=progress))
     problems = tuple(_problem("FL903", message) for _, message in found.problems)
     return Migration(results, problems, tuple(str(path) for path, _ in found.problems))

@@ -1,0 +1,81 @@
+"""``flmigrate check``: what a project's files hold of vendor code, and nothing is edited.
+
+A finding *counts* when ``rewrite`` would change its place by default, or would leave it for a
+human. What is only worth knowing does not: it is a remark.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from flmigrate.files import Discovery
+from flmigrate.findings import Applicability, Finding, Result, Severity
+from flmigrate.migration import Migration, migrate_files, migrate_paths
+from flmigrate.runner import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The outcome of a check: one result per file, in path order, and the paths not read.
+
+    The findings of a result are in its ``left``.
+    """
+
+    migration: Migration
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """One result per file."""
+        return self.migration.results
+
+    @property
+    def findings(self) -> Iterator[tuple[str, Finding]]:
+        """Path and finding for each that counts; files that were skipped come first."""
+        yield from self.migration.skipped
+        for result in self.results:
+            yield from ((result.path, finding) for finding in result.left if counts(finding))
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many findings count, by code."""
+        return Counter(finding.code for _, finding in self.findings)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether no finding counts."""
+        return next(self.findings, None) is None
+
+
+def counts(finding: Finding) -> bool:
+    """Whether a finding is a reason for exit code 1."""
+    return finding.severity is not Severity.INFO or is_fixable(finding)
+
+
+def is_fixable(finding: Finding) -> bool:
+    """Whether ``rewrite`` changes the place by default."""
+    fix = finding.fix
+    return fix is not None and bool(fix.edits) and fix.applicability is Applicability.SAFE
+
+
+def check_paths(
+    paths: Sequence[Path],
+    job: Job,
+    *,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Check:
+    """Look at the Python files under ``paths``, which are taken as one project.
+
+    ``job`` has ``check_only`` set. Raises ``TableError`` when the target cannot be loaded.
+    """
+    return Check(migrate_paths(paths, job, jobs=jobs, progress=progress))
+
+
+def check_text(data: bytes, name: str, job: Job) -> Check:
+    """Look at one file's bytes, which need not be on disk, under the name given."""
+    path = Path(name)
+    given = replace(job, contents={path: data})
+    return Check(migrate_files(Discovery((path,), ()), given))
