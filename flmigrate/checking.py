@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from flmigrate.additions import Additions
 from flmigrate.files import Discovery
 from flmigrate.findings import Applicability, Finding, Result, Severity
 from flmigrate.migration import Migration, migrate_files, migrate_paths
@@ -72,6 +73,26 @@ def check_paths(
     ``job`` has ``check_only`` set. Raises ``TableError`` when the target cannot be loaded.
     """
     return Check(migrate_paths(paths, job, jobs=jobs, progress=progress))
+
+
+def check_additions(additions: Additions, job: Job, *, jobs: int = 1) -> Check:
+    """Look at the files in which something is new, and keep the findings on new lines."""
+    files = tuple(sorted(additions.lines, key=lambda path: path.parts))
+    given = replace(job, contents=additions.contents)
+    migration = migrate_files(Discovery(files, ()), given, jobs=jobs)
+    kept = (_on_lines(result, additions.lines[Path(result.path)]) for result in migration.results)
+    return Check(replace(migration, results=tuple(kept)))
+
+
+def _on_lines(result: Result, lines: frozenset[int]) -> Result:
+    """A result with those findings that touch one of the lines, which end with line feeds."""
+
+    def touches(finding: Finding) -> bool:
+        first = 1 + result.before.count("\n", 0, finding.span.start)
+        last = first + result.before.count("\n", finding.span.start, finding.span.end)
+        return any(line in lines for line in range(first, last + 1))
+
+    return replace(result, left=tuple(filter(touches, result.left)))
 
 
 def check_text(data: bytes, name: str, job: Job) -> Check:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from flmigrate.config import Config
     from flmigrate.findings import Result
     from flmigrate.migration import Migration
+    from flmigrate.runner import Job
 
 _DONE, _LEFT, _USAGE = 0, 1, 2
 
@@ -29,7 +30,7 @@ def main() -> None:
 def _shared(command: Callable[..., None]) -> Callable[..., None]:
     """Options that mean the same to every command that looks at files."""
     options = (
-        click.argument("paths", nargs=-1, required=True, metavar="PATH..."),
+        click.argument("paths", nargs=-1, metavar="PATH..."),
         click.option(
             "--target", metavar="NAME|FILE", help="fl (default), accelerator, or a .toml file."
         ),
@@ -84,6 +85,8 @@ def rewrite(paths: tuple[str, ...], **options: Any) -> None:
     from flmigrate.patches import PatchError
     from flmigrate.tables import TableError
 
+    if not paths:
+        raise click.UsageError("Missing argument 'PATH...'.")
     if options["diff"] and options["patch"]:
         raise click.UsageError("--diff and --patch exclude each other")
     if "-" in paths and (len(paths) > 1 or options["patch"]):
@@ -99,6 +102,8 @@ def rewrite(paths: tuple[str, ...], **options: Any) -> None:
 
 @main.command()
 @_shared
+@click.option("--staged", is_flag=True, help="Only what the next commit adds (default PATH: all).")
+@click.option("--diff-base", metavar="REF", help="Only what was added since the branch left REF.")
 @click.option("--statistics", is_flag=True, help="How often each rule reports, not where.")
 @click.option("-v", "--verbose", is_flag=True, help="Remarks too; they do not count.")
 def check(paths: tuple[str, ...], **options: Any) -> None:
@@ -108,13 +113,20 @@ def check(paths: tuple[str, ...], **options: Any) -> None:
     1: something was. 2: usage or configuration error.
     """
     from flmigrate.config import ConfigError
+    from flmigrate.git import GitError
+    from flmigrate.patches import PatchError
     from flmigrate.tables import TableError
 
-    if "-" in paths and len(paths) > 1:
-        raise click.UsageError("'-' stands alone")
+    if options["staged"] and options["diff_base"]:
+        raise click.UsageError("--staged and --diff-base exclude each other")
+    only_new = options["staged"] or options["diff_base"]
+    if "-" in paths and (len(paths) > 1 or only_new):
+        raise click.UsageError("'-' stands alone, without --staged and --diff-base")
+    if not paths and not only_new:
+        raise click.UsageError("Missing argument 'PATH...'.")
     try:
-        checked = _check(paths, _config(paths[0], options), options)
-    except (ConfigError, TableError) as error:
+        checked = _check(paths, _config(paths[0] if paths else "", options), options)
+    except (ConfigError, TableError, GitError, PatchError) as error:
         click.echo(f"flmigrate: {error}", err=True)
         sys.exit(_USAGE)
     if not options["quiet"]:
@@ -129,9 +141,26 @@ def _check(paths: tuple[str, ...], config: Config, options: dict[str, Any]) -> C
     job = Job(config, check_only=True)
     if paths == ("-",):
         return check_text(sys.stdin.buffer.read(), options["stdin_filename"], job)
+    if options["staged"] or options["diff_base"]:
+        return _check_additions(paths, job, options)
     with _Progress("checking", quiet=options["quiet"]) as progress:
         jobs = options["jobs"] or default_jobs()
         return check_paths([Path(p) for p in paths], job, jobs=jobs, progress=progress)
+
+
+def _check_additions(paths: tuple[str, ...], job: Job, options: dict[str, Any]) -> Check:
+    from flmigrate.additions import since, staged
+    from flmigrate.checking import check_additions
+    from flmigrate.discovery import Selection
+    from flmigrate.git import repository_root
+    from flmigrate.runner import default_jobs
+
+    here = Path.cwd()
+    named = [Path(path) for path in paths] or [repository_root(here) or here]
+    selection = Selection(named, job.config.exclude, job.config.root)
+    ref = options["diff_base"]
+    additions = since(ref, named, selection) if ref else staged(named, selection)
+    return check_additions(additions, job, jobs=options["jobs"] or default_jobs())
 
 
 def _print_check(checked: Check, options: dict[str, Any]) -> None:

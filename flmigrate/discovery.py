@@ -37,6 +37,34 @@ class Discovery:
     problems: tuple[tuple[Path, str], ...]
 
 
+class Selection:
+    """Which files of a list that was made elsewhere ``paths`` stand for."""
+
+    def __init__(
+        self, paths: Sequence[Path], exclude: Sequence[str] = (), root: Path | None = None
+    ) -> None:
+        """``paths``, ``exclude`` and ``root`` are those of ``discover``."""
+        self._named = {_real(path) for path in paths}
+        self._exclude = compile_patterns(exclude, _real(root or Path.cwd())) if exclude else None
+
+    def takes(self, file: Path) -> bool:
+        """Whether a file is named, or lies in a named folder and nothing leaves it out."""
+        real = _real(file)
+        if real in self._named:
+            return True
+        folder, inside = os.path.dirname(real), list[str]()
+        while folder not in self._named:
+            above, name = os.path.split(folder)
+            if above == folder:
+                return False
+            inside.append(name)
+            folder = above
+        exclude = self._exclude
+        if exclude is not None and not covers(exclude, f"{folder}/") and covers(exclude, real):
+            return False
+        return SKIPPED_FOLDERS.isdisjoint(inside)
+
+
 def discover(
     paths: Sequence[Path], exclude: Sequence[str] = (), root: Path | None = None
 ) -> Discovery:

@@ -139,6 +139,7 @@ ROWS = (
     ("encoding", "git", "ignores", "line_diffs"),
     ("config_checks", "discovery"),
     ("config", "files", "patches"),
+    ("additions",),
     ("analysis",),
     ("codemods", "rules", "notes", "suppressions"),
     ("guard",),
