@@ -10,12 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from flmigrate.additions import Additions
 from flmigrate.files import Discovery
 from flmigrate.findings import Applicability, Finding, Result, Severity
 from flmigrate.migration import Migration, migrate_files, migrate_paths
 from flmigrate.runner import Job
+
+if TYPE_CHECKING:
+    from flmigrate.additions import Additions
 
 
 @dataclass(frozen=True, slots=True)

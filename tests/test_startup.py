@@ -149,6 +149,7 @@ ROWS = (
     ("migration",),
     ("checking",),
     ("reports",),
+    ("commands",),
     ("__init__",),
     ("cli",),
     ("__main__",),
