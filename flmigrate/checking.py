@@ -79,23 +79,27 @@ def check_paths(
 
 
 def check_additions(additions: Additions, job: Job, *, jobs: int = 1) -> Check:
-    """Look at the files in which something is new, and keep the findings on new lines."""
+    """Look at the files in which something is new; all their findings, old and new ones."""
     files = tuple(sorted(additions.lines, key=lambda path: path.parts))
     given = replace(job, contents=additions.contents)
-    migration = migrate_files(Discovery(files, ()), given, jobs=jobs)
-    kept = (_on_lines(result, additions.lines[Path(result.path)]) for result in migration.results)
-    return Check(replace(migration, results=tuple(kept)))
+    return Check(migrate_files(Discovery(files, ()), given, jobs=jobs))
 
 
-def _on_lines(result: Result, lines: frozenset[int]) -> Result:
-    """A result with those findings that touch one of the lines, which end with line feeds."""
+def only_new(check: Check, additions: Additions) -> Check:
+    """A check with the findings on new lines alone."""
+    kept = tuple(
+        replace(result, left=tuple(f for f in result.left if is_new(additions, result, f)))
+        for result in check.results
+    )
+    return Check(replace(check.migration, results=kept))
 
-    def touches(finding: Finding) -> bool:
-        first = 1 + result.before.count("\n", 0, finding.span.start)
-        last = first + result.before.count("\n", finding.span.start, finding.span.end)
-        return any(line in lines for line in range(first, last + 1))
 
-    return replace(result, left=tuple(filter(touches, result.left)))
+def is_new(additions: Additions, result: Result, finding: Finding) -> bool:
+    """Whether a finding touches a line that was added."""
+    first = 1 + result.before.count("\n", 0, finding.span.start)
+    last = first + result.before.count("\n", finding.span.start, finding.span.end)
+    lines = additions.lines[Path(result.path)]
+    return any(line in lines for line in range(first, last + 1))
 
 
 def check_text(data: bytes, name: str, job: Job) -> Check:

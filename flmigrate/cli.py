@@ -80,6 +80,8 @@ def rewrite(paths: tuple[str, ...], **options: Any) -> None:
 @_shared
 @click.option("--staged", is_flag=True, help="Only what the next commit adds (default PATH: all).")
 @click.option("--diff-base", metavar="REF", help="Only what was added since the branch left REF.")
+@click.option("--baseline", metavar="FILE", help="Accept the findings that FILE lists.")
+@click.option("--strict-baseline", is_flag=True, help="Fail when FILE lists what is fixed.")
 @click.option("--statistics", is_flag=True, help="How often each rule reports, not where.")
 @click.option("-v", "--verbose", is_flag=True, help="Remarks too; they do not count.")
 def check(paths: tuple[str, ...], **options: Any) -> None:
@@ -89,6 +91,14 @@ def check(paths: tuple[str, ...], **options: Any) -> None:
     1: something was. 2: usage or configuration error.
     """
     _run("check", paths, options)
+
+
+@main.command()
+@_shared
+@click.option("-o", "--output", metavar="FILE", help="Where to (flmigrate-baseline.json).")
+def baseline(paths: tuple[str, ...], **options: Any) -> None:
+    """Write the findings under PATH to a file that `check --baseline` accepts."""
+    _run("baseline", paths, options)
 
 
 def _run(name: str, paths: tuple[str, ...], options: dict[str, Any]) -> None:

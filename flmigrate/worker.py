@@ -88,14 +88,16 @@ class Worker:
         self.project.drop_vendors = job.config.drop_vendors
 
     def settings(self, work: Work) -> Settings:
+        config = self.job.config
+        codes_for = config.checked_codes_for if self.job.check_only else config.codes_for
         return Settings(
             self.vocabulary,
             self.job.unsafe_fixes,
             self.job.notes,
-            self.job.config.import_in or "",
+            config.import_in or "",
             self.canonical_vendor,
-            self.job.config.drop_vendors,
-            self.job.config.codes_for(work.path),
+            config.drop_vendors,
+            codes_for(work.path),
             work.vendor_at_rest,
         )
 

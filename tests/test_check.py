@@ -99,6 +99,18 @@ def test_settings_and_options_are_those_of_rewrite(tmp_path: Path) -> None:
     assert "use .to(torch.accelerator.current_accelerator())" in run.text
 
 
+def test_allowed_files_may_hold_vendor_code(tmp_path: Path) -> None:
+    tree(tmp_path, {"pyproject.toml": '[tool.flmigrate.check]\nallow = ["pkg/platform/**"]\n'})
+    other = MOVE.replace(".cuda()", ".npu()")
+    tree(tmp_path, {"pkg/platform/a.py": MOVE, "pkg/platform/b/c.py": other, "pkg/d.py": other})
+    tree(tmp_path, {"pkg/platform/old.py": "print torch.cuda\n"})
+    run = invoke(tmp_path, "check", ".")
+    found = [line.split(" ")[0] for line in run.text.splitlines()]
+    assert found == ["pkg/platform/old.py:1:1:", "pkg/d.py:5:25:"]
+    # rewrite is not held back: a platform layer is left alone with "exclude".
+    assert "+++ b/pkg/platform/a.py" in invoke(tmp_path, "rewrite", ".", "--diff").text
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

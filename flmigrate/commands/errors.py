@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from flmigrate.baseline import BaselineError
 from flmigrate.config import ConfigError
 from flmigrate.git import GitError
 from flmigrate.patches import PatchError
 from flmigrate.tables import TableError
 
-EXPECTED = (ConfigError, GitError, PatchError, TableError)
+EXPECTED = (BaselineError, ConfigError, GitError, PatchError, TableError)
