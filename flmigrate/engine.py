@@ -38,11 +38,12 @@ from flmigrate.guard import GuardError, guard_compilation, guard_names, statemen
 from flmigrate.notes import Note, insert_notes
 from flmigrate.rules import RULES, check, target_import, unreachable, unused
 from flmigrate.rules.repeats import without_repeats
-from flmigrate.suppressions import read_suppressions
+from flmigrate.suppressions import comment_findings, read_suppressions
 
 _ROUNDS = 10
 _REMOVING = (Branch, Import, Removal, Statement)
 """Edits that may take a binding away."""
+_LOOKED_FOR = ("FL1", "FL2", "FL3")  # the families whose rules run over every file
 
 
 def _always(code: str) -> bool:
@@ -56,7 +57,8 @@ class Settings:
     ``enabled`` says for a code whether it is selected; ``import_in`` is ``entry-points``,
     ``every-file``, ``none`` or empty for the target's own default. ``vendor_at_rest`` is the
     canonical vendor that a second run will find in the project, where that is known to be
-    another than this run finds; empty leaves it to the file.
+    another than this run finds; empty leaves it to the file. ``require_reason`` asks, in a
+    check, for the reason of every suppression.
     """
 
     vocabulary: Vocabulary
@@ -67,6 +69,7 @@ class Settings:
     drop_vendors: tuple[str, ...] = ()
     enabled: Callable[[str], bool] = _always
     vendor_at_rest: str = ""
+    require_reason: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +148,7 @@ def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -
         context = _context(unit, settings, project, source)
         contexts.append(context)
         findings = without_repeats(context, _findings(unit, settings, context, state))
+        findings += _about_comments(unit, settings, context, project)
         pending = context.devices.pending | context.backends.pending
     except SyntaxError as error:
         return Analysed(_skipped(unit, "FL902", _syntax_message(error), error.lineno or 1))
@@ -156,6 +160,31 @@ def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -
             context.release()
     result = Result(unit.path, Outcome.UNCHANGED, unit.text, unit.text, left=tuple(findings))
     return Analysed(result, frozenset(pending))
+
+
+def _about_comments(
+    unit: Unit, settings: Settings, context: Context, project: Project | None
+) -> list[Finding]:
+    """What is wrong with the comments that suppress, told by looking without them."""
+    suppressions = read_suppressions(context)
+    if not suppressions.comments:
+        return []
+    bare = _context(unit, settings, project, context.source)
+    try:
+        silenced = check(bare)
+        where = settings.import_in or settings.vocabulary.target.import_where
+        silenced += target_import.check(bare, where, uses_target=_uses_target(bare))
+    finally:
+        bare.release()
+
+    def unknown(code: str) -> bool:
+        """Whether the rule exists but did not run: what it would find is not known."""
+        return code in RULES and not (code[:3] in _LOOKED_FOR and settings.enabled(code))
+
+    comments = suppressions.comments
+    required = settings.require_reason
+    found = comment_findings(context, comments, silenced, unknown, require_reason=required)
+    return [finding for finding in found if settings.enabled(finding.code)]
 
 
 def _run(unit: Unit, settings: Settings, project: Project | None, state: _State) -> list[Finding]:

@@ -99,6 +99,7 @@ class Worker:
             config.drop_vendors,
             codes_for(work.path),
             work.vendor_at_rest,
+            config.check.require_reason,
         )
 
     def run(self, work: Work) -> Analysed:

@@ -62,6 +62,8 @@ RULES: Mapping[str, str] = {
     "FL303": "vendor-only-library",
     "FL304": "vendor-attention",
     "FL305": "cuda-source",
+    "FL701": "unused-suppression",
+    "FL702": "suppression-without-reason",
     "FL901": "undecodable",
     "FL902": "does-not-parse",
     "FL903": "unreadable",
