@@ -62,7 +62,9 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 @main.command()
 @_shared
 @click.option("--diff", is_flag=True, help="Print a unified diff; write nothing.")
-@click.option("--patch", metavar="FILE", help="Write one patch for `git apply`; change no file.")
+@click.option("--patch", metavar="FILE|-", help="Write one patch for `git apply`; change no file.")
+@click.option("--patch-dir", metavar="DIR", help="Write a series of patches for `git am` instead.")
+@click.option("-i", "--interactive", is_flag=True, help="Ask about each change, like `git add -p`.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that may change meaning.")
 @click.option("--notes/--no-notes", default=True, help="Inline notes at places left for a human.")
 @click.option("--allow-dirty", is_flag=True, help="Also write files with uncommitted changes.")

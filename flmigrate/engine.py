@@ -36,6 +36,7 @@ from flmigrate.findings import (
 )
 from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
+from flmigrate.origins import origin
 from flmigrate.rules import RULES, check, target_import, unreachable, unused
 from flmigrate.rules.repeats import without_repeats
 from flmigrate.suppressions import comment_findings, read_suppressions
@@ -99,9 +100,12 @@ class _State:
     """
 
     text: str
+    unnoted: str = ""
     fixed: list[Finding] = field(default_factory=list)
     applied: list[tuple[Finding, Fix]] = field(default_factory=list)
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    edited: list[tuple[Span, ...]] = field(default_factory=list)
+    rounds: list[Sequence[tuple[Span, str]]] = field(default_factory=list)
     pending: set[Fact] = field(default_factory=set)
 
 
@@ -129,6 +133,8 @@ def rewrite_unit(unit: Unit, settings: Settings, project: Project | None = None)
         state.text,
         tuple(state.fixed),
         tuple(left),
+        edited=tuple(state.edited),
+        unnoted=state.unnoted,
     )
     return Analysed(result, frozenset(state.pending))
 
@@ -240,7 +246,7 @@ def _rounds(
                 guard_names(contexts[0], context)
                 guard_compilation(contexts[0], context)
             return _finish(settings, context, findings, state)
-        _apply(context, chosen, state)
+        _apply(context, contexts[0].source, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
 
 
@@ -384,7 +390,9 @@ def _compatible(one: Edit, other: Edit) -> bool:
             return False
 
 
-def _apply(context: Context, chosen: list[tuple[Finding, Fix]], state: _State) -> None:
+def _apply(
+    context: Context, original: Source, chosen: list[tuple[Finding, Fix]], state: _State
+) -> None:
     from flmigrate.codemods.errors import EditError
     from flmigrate.codemods.islands import apply_edits
 
@@ -402,8 +410,12 @@ def _apply(context: Context, chosen: list[tuple[Finding, Fix]], state: _State) -
                 return  # what uses the name is to be looked at again, as it stays
             pending = [p for p in pending if p not in culprits] if culprits else []
             continue
-        state.fixed += [finding for finding, _ in pending]
         state.applied = pending
+        for finding, fix in pending:
+            spans = tuple(origin(edit.span, state.rounds) for edit in fix.edits)
+            state.edited.append(spans)
+            state.fixed.append(_moved(finding, origin(finding.span, state.rounds), original))
+        state.rounds.append(applied.changes)
         state.text = applied.text
         return
 
@@ -425,6 +437,8 @@ def _take_back(before: Context, after: Context, state: _State) -> bool:
             state.refused[causes[-1]] = f"without it, {min(names)} would be read without a value"
     if causes:
         state.fixed = state.fixed[: -len(applied)]
+        state.edited = state.edited[: -len(applied)]
+        state.rounds.pop()
         state.text = before.source.text
     return bool(causes)
 
@@ -442,6 +456,7 @@ def _finish(
     settings: Settings, context: Context, findings: list[Finding], state: _State
 ) -> list[Finding]:
     """Insert notes, check the outcome, and give the remaining findings their final places."""
+    state.unnoted = state.text
     left = [_as_left(finding, settings, state) for finding in findings]
     if not settings.notes:
         return left
@@ -479,7 +494,11 @@ def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:
 
 def _shifted(finding: Finding, growth: Sequence[tuple[int, int]], source: Source) -> Finding:
     shift = sum(size for at, size in growth if at <= finding.span.start)
-    span = Span(finding.span.start + shift, finding.span.end + shift)
+    return _moved(finding, Span(finding.span.start + shift, finding.span.end + shift), source)
+
+
+def _moved(finding: Finding, span: Span, source: Source) -> Finding:
+    """The finding at another place, in another text."""
     line, column = source.position(span.start)
     end_line = line + finding.end_line - finding.line
     return replace(finding, span=span, line=line, column=column, end_line=end_line)

@@ -86,17 +86,24 @@ def patch(results: Iterable[Result], root: Path) -> bytes:
     ``PatchError`` for a file that changed meanwhile, cannot be read or lies outside
     ``root``.
     """
-    base = os.path.realpath(root)
     diffs: list[tuple[str, bytes]] = []
     for result in results:
         if result.outcome is not Outcome.CHANGED:
             continue
-        real = os.path.realpath(result.path)
-        if os.path.commonpath([base, real]) != base:
-            raise PatchError(f"{result.path}: not below {root}, where the patch would apply")
-        name = os.path.relpath(real, base).replace(os.sep, "/")
+        name = name_below(result.path, root)
         diffs.append((name, file_diff(result, name)))
     return b"".join(diff for _, diff in sorted(diffs))
+
+
+def name_below(path: str, root: Path) -> str:
+    """The name of a file from ``root``; a link has that of the file it leads to.
+
+    Raises ``PatchError`` for a file that lies elsewhere.
+    """
+    base, real = os.path.realpath(root), os.path.realpath(path)
+    if os.path.commonpath([base, real]) != base:
+        raise PatchError(f"{path}: not below {root}, where the patch would apply")
+    return os.path.relpath(real, base).replace(os.sep, "/")
 
 
 def file_diff(result: Result, name: str) -> bytes:

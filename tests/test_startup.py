@@ -136,7 +136,8 @@ def test_torch_is_imported_by_the_runtime_only() -> None:
 ROWS = (
     ("findings",),
     ("table_schema", "table_model", "table_checks", "tables"),
-    ("encoding", "git", "ignores", "line_diffs"),
+    ("encoding", "git", "ignores", "line_diffs", "origins"),
+    ("hunks",),
     ("config_checks", "discovery"),
     ("config", "files", "patches"),
     ("additions",),
@@ -148,7 +149,7 @@ ROWS = (
     ("runner",),
     ("migration",),
     ("checking", "fingerprints"),
-    ("baseline",),
+    ("baseline", "choosing", "series"),
     ("reports",),
     ("commands",),
     ("__init__",),
