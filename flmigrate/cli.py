@@ -11,6 +11,8 @@ import click
 from flmigrate import __version__
 
 _DONE, _LEFT, _USAGE = 0, 1, 2
+# flmigrate.reports.FORMATS, which is not imported to show a help text.
+_FORMATS = ("text", "json", "sarif", "github", "gitlab", "markdown", "rdjson")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,6 +52,12 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option(
             "--stdin-filename", default="<stdin>", metavar="PATH", help="The name of '-'."
+        ),
+        click.option(
+            *("--format", "output_format"),
+            type=click.Choice(_FORMATS),
+            default="text",
+            help="How to report.",
         ),
         click.option("-q", "--quiet", is_flag=True, help="No findings and no summary."),
         click.option("--exit-zero", is_flag=True, help="Exit with 0 although something is left."),

@@ -151,8 +151,8 @@ ROWS = (
     ("checking", "fingerprints"),
     ("baseline", "choosing", "series"),
     ("reports",),
-    ("commands",),
     ("__init__",),
+    ("commands",),
     ("cli",),
     ("__main__",),
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from flmigrate import __version__
 from flmigrate.checking import Check, check_additions, check_paths, check_text, is_new, only_new
 from flmigrate.commands.settings import settings
 from flmigrate.commands.terminal import Progress, say
@@ -39,7 +40,9 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
         checked, listed_wrongly = _accept(checked, Path(baseline), job.config, additions, options)
     if additions is not None:
         checked = only_new(checked, additions)
-    if not options["quiet"]:
+    if options["output_format"] != "text":
+        _print_report(checked, job.config.target, options["output_format"])
+    elif not options["quiet"]:
         _print(checked, options)
     return checked.is_clean and not listed_wrongly
 
@@ -99,6 +102,15 @@ def _accept(
     if not options["quiet"]:
         say(f"{path}: {number} fixed, taken out", err=True)
     return judged.check, False
+
+
+def _print_report(checked: Check, target: str, output_format: str) -> None:
+    from flmigrate.reports import render  # not for a terminal
+    from flmigrate.reports.entries import report_of
+
+    out = render(report_of(checked.migration, target, __version__), output_format)
+    sys.stdout.buffer.write(out.encode("utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()
 
 
 def _print(checked: Check, options: dict[str, Any]) -> None:

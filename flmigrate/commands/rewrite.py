@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from flmigrate import __version__
 from flmigrate.choosing import choose
 from flmigrate.commands.settings import settings
 from flmigrate.commands.terminal import Progress, say
@@ -19,6 +20,8 @@ from flmigrate.findings import Result
 from flmigrate.guard import is_whole
 from flmigrate.migration import Migration, migrate_paths, patch_root, write_results
 from flmigrate.patches import PatchError, diff_bytes, diff_name, file_diff, patch, verify
+from flmigrate.reports import render
+from flmigrate.reports.entries import report_of
 from flmigrate.reports.text import finding_lines, summary_lines
 from flmigrate.runner import (
     Job,
@@ -57,7 +60,7 @@ def _rewrite_stdin(config: Config, options: dict[str, Any]) -> bool:
             out.write(data)  # nothing is lost in a pipe
             out.flush()
         skipped = problem(name, "FL901", str(error), error.line)
-        return _report(Migration((skipped,)), options, wrote=True, err=True)
+        return _report(Migration((skipped,)), config, options, wrote=True, err=True)
     path = Path(name)
     settings = Settings(
         vocabulary_for(config.target),
@@ -73,7 +76,7 @@ def _rewrite_stdin(config: Config, options: dict[str, Any]) -> bool:
     after = encode(decoded, result.after)
     out.write(diff_bytes(path.as_posix(), data, after) if options["diff"] else after)
     out.flush()
-    return _report(Migration((result,)), options, wrote=not options["diff"], err=True)
+    return _report(Migration((result,)), config, options, wrote=not options["diff"], err=True)
 
 
 def _rewrite(paths: tuple[str, ...], config: Config, options: dict[str, Any]) -> bool:
@@ -99,7 +102,7 @@ def _rewrite(paths: tuple[str, ...], config: Config, options: dict[str, Any]) ->
             migration = choose(migration, vocabulary_for(config.target))
         migration = write_results(migration, allow_dirty=options["allow_dirty"])
         wrote = True
-    return _report(migration, options, wrote=wrote, err=to_output)
+    return _report(migration, config, options, wrote=wrote, err=to_output)
 
 
 def _write_patch(name: str, data: bytes) -> None:
@@ -142,9 +145,16 @@ def _print_diff(changed: tuple[Result, ...]) -> None:
     out.flush()
 
 
-def _report(migration: Migration, options: dict[str, Any], *, wrote: bool, err: bool) -> bool:
+def _report(
+    migration: Migration, config: Config, options: dict[str, Any], *, wrote: bool, err: bool
+) -> bool:
     """Print findings and summary; true when nothing is left and nothing was skipped."""
-    if not options["quiet"]:
+    if options["output_format"] != "text":
+        out = render(report_of(migration, config.target, __version__), options["output_format"])
+        stream = sys.stderr.buffer if err else sys.stdout.buffer
+        stream.write(out.encode("utf-8", "backslashreplace"))
+        stream.flush()
+    elif not options["quiet"]:
         for result in migration.results:
             for line in finding_lines(result, verbose=options["verbose"]):
                 say(line, err=err)
