@@ -16,7 +16,7 @@ from pathlib import Path
 from flmigrate.git import repository_root
 from flmigrate.ignores import Ignores, compile_patterns, covers, verdict
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", ".ipynb")
 
 # The folders ruff leaves out by default (its setting "exclude"), and that of compiled files.
 SKIPPED_FOLDERS = frozenset(
@@ -71,9 +71,9 @@ def discover(
     """The Python files that ``paths`` stand for.
 
     A named file is always taken, whatever its suffix and whatever ignores it. A named folder
-    stands for the ``*.py`` and ``*.pyi`` files in it, but for those that a ``.gitignore``
-    (from the repository's root down, nearest first) or ``exclude`` leaves out, and those in
-    ``SKIPPED_FOLDERS``. ``exclude`` holds gitignore patterns relative to ``root``, the
+    stands for the ``*.py``, ``*.pyi`` and ``*.ipynb`` files in it, but for those that a
+    ``.gitignore`` (from the repository's root down, nearest first) or ``exclude`` leaves out,
+    and those in ``SKIPPED_FOLDERS``. ``exclude`` holds gitignore patterns relative to ``root``, the
     configuration's folder (by default the working directory). A folder that is named but
     itself left out by one of the two is walked without that one.
 

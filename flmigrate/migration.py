@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from flmigrate.encoding import UndecodableError, decode, encode
+from flmigrate.documents import read_document, write_document
+from flmigrate.encoding import UndecodableError
 from flmigrate.files import Discovery, discover, write_atomic
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
 from flmigrate.git import GitError, dirty_files, repository_root
@@ -129,10 +130,10 @@ def _refused(result: Result, code: str, message: str) -> Result:
 def _write(result: Result) -> Result:
     path = Path(result.path)
     try:
-        decoded = decode(path.read_bytes())
-        if decoded.text != result.before:
+        document = read_document(path.name, path.read_bytes())
+        if document.text != result.before:
             return _refused(result, "FL904", "changed on disk while it was being rewritten")
-        write_atomic(path, encode(decoded, result.after))
+        write_atomic(path, write_document(document, result.after))
     except UndecodableError as error:
         return _refused(result, "FL901", str(error))
     except OSError as error:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flmigrate.encoding import UndecodableError, decode, encode
+from flmigrate.documents import read_document, write_document
+from flmigrate.encoding import UndecodableError
 from flmigrate.findings import Outcome, Result, Span
 from flmigrate.git import repository_root
 from flmigrate.line_diffs import Block, blocks_between, blocks_from_edits, split_lines
@@ -189,10 +190,10 @@ def _bytes_of(result: Result, real: str) -> tuple[bytes, bytes]:
     """A changed file's bytes on disk, and those that the result would put there."""
     try:
         before = Path(real).read_bytes()
-        decoded = decode(before)
-        if decoded.text != result.before:
+        document = read_document(real, before)
+        if document.text != result.before:
             raise PatchError(f"{result.path}: changed on disk since it was read")
-        return before, encode(decoded, result.after)
+        return before, write_document(document, result.after)
     except UndecodableError as error:
         raise PatchError(f"{result.path}: {error}") from None
     except OSError as error:

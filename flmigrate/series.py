@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from flmigrate.encoding import Decoded, UndecodableError, decode, encode
+from flmigrate.documents import Document, read_document, write_document
+from flmigrate.encoding import UndecodableError
 from flmigrate.findings import Applicability, Finding, Outcome, Result
 from flmigrate.git import GitError, ask
 from flmigrate.hunks import Hunk, hunks_of, taken
@@ -123,10 +124,10 @@ def _steps(
     result: Result, test: bool, holds: Callable[[str, str], bool]
 ) -> tuple[bytes, list[tuple[Group, _Step]]]:
     """The bytes of a file, and what each group of patches makes of them."""
-    data, decoded = _read(result)
+    data, document = _read(result)
     if test:
         reasons = (*result.fixed, *_noted(result))
-        whole = _Step(data, encode(decoded, result.after), reasons)
+        whole = _Step(data, write_document(document, result.after), reasons)
         return data, [(Group.TESTS, whole)]
     hunks = hunks_of(result)
     groups = {hunk: _group(hunk.reasons) for hunk in hunks.hunks}
@@ -143,10 +144,10 @@ def _steps(
     found: list[tuple[Group, _Step]] = []
     at = data
     for group in present:
-        after = encode(decoded, upto(group))
+        after = write_document(document, upto(group))
         found.append((group, _Step(at, after, _reasons(groups, group))))
         at = after
-    end = encode(decoded, result.after)
+    end = write_document(document, result.after)
     if end != at:
         found.append((Group.NOTES, _Step(at, end, _noted(result))))
     return data, found
@@ -175,17 +176,17 @@ def _noted(result: Result) -> tuple[Finding, ...]:
     return tuple(finding for finding in result.left if for_a_human(finding))
 
 
-def _read(result: Result) -> tuple[bytes, Decoded]:
+def _read(result: Result) -> tuple[bytes, Document]:
     try:
         data = Path(os.path.realpath(result.path)).read_bytes()
-        decoded = decode(data)
+        document = read_document(result.path, data)
     except UndecodableError as error:
         raise PatchError(f"{result.path}: {error}") from None
     except OSError as error:
         raise PatchError(f"{result.path}: {error.strerror}") from None
-    if decoded.text != result.before:
+    if document.text != result.before:
         raise PatchError(f"{result.path}: changed on disk since it was read")
-    return data, decoded
+    return data, document
 
 
 def _summary(files: Mapping[str, _Step]) -> str:

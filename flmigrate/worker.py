@@ -18,9 +18,11 @@ from flmigrate.analysis.project import Fact, Project, module_names
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary, words_of
 from flmigrate.config import Config
-from flmigrate.encoding import Decoded, UndecodableError, decode, encode
+from flmigrate.documents import Document, read_document, write_document
+from flmigrate.encoding import UndecodableError
 from flmigrate.engine import Analysed, Settings, Unit, check_unit, rewrite_unit
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
+from flmigrate.notebooks import SUFFIX
 from flmigrate.tables import load_target, load_vendors
 
 _STACK = 512 * 1024 * 1024  # reserved, not used: parsers recurse once per link of a chain
@@ -49,7 +51,7 @@ class Job:
 
     def read_text(self, path: Path) -> str:
         """The text of a file of this run; raises ``OSError`` and ``UndecodableError``."""
-        return decode(self.read(path)).text
+        return read_document(path.name, self.read(path)).text
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +107,14 @@ class Worker:
     def run(self, work: Work) -> Analysed:
         path = work.path
         try:
-            decoded = decode(self.job.read(path))
+            document = read_document(path.name, self.job.read(path))
         except UndecodableError as error:
             return Analysed(problem(path, "FL901", str(error), error.line))
         except OSError as error:
             return Analysed(problem(path, "FL903", error.strerror or str(error)))
         unit = Unit(
             str(path),
-            decoded.text,
+            document.text,
             self.project.names.get(path, ""),
             path.stem == "__init__",
             work.package_uses_target,
@@ -123,8 +125,9 @@ class Worker:
         except Exception as error:  # a defect of ours must not stop the run
             message = f"internal error, please report it: {type(error).__name__}: {error}"
             return Analysed(problem(path, "FL904", message))
-        result = checked_for_encoding(analysed.result, decoded)
-        if result.outcome is Outcome.UNCHANGED and not (self.job.check_only and result.left):
+        result = checked_for_encoding(analysed.result, document)
+        wanted = self.job.check_only or path.suffix == SUFFIX
+        if result.outcome is Outcome.UNCHANGED and not (wanted and result.left):
             # Texts of files that stay are not carried along: there are thousands of them.
             result = replace(result, before="", after="")
         return Analysed(result, frozenset(filter(self._can_be_told, analysed.pending)))
@@ -170,7 +173,10 @@ def scan(paths: Sequence[Path]) -> list[Scanned]:
 def _scanned(path: Path, worker: Worker) -> Scanned:
     vocabulary = worker.vocabulary
     try:
-        found = words_of(worker.job.read(path))
+        data = worker.job.read(path)
+        if path.suffix == SUFFIX:
+            data = data.replace(b"\\n", b" ")  # a line end, as JSON writes it
+        found = words_of(data)
     except OSError as error:
         return Scanned(path, unreadable=error.strerror or str(error))
     is_candidate = not vocabulary.words.isdisjoint(found)
@@ -264,11 +270,11 @@ def problem(path: Path | str, code: str, message: str, line: int = 1) -> Result:
     return Result(str(path), Outcome.SKIPPED, reason=reason)
 
 
-def checked_for_encoding(result: Result, decoded: Decoded) -> Result:
+def checked_for_encoding(result: Result, document: Document) -> Result:
     """The result, or a skipped one where its new text does not fit the file's encoding."""
     if result.outcome is Outcome.CHANGED:
         try:
-            encode(decoded, result.after)
+            write_document(document, result.after)
         except UndecodableError as error:
             message = f"the new text does not fit the file's encoding: {error.reason}"
             skipped = problem(result.path, "FL901", message)

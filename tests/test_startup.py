@@ -138,6 +138,8 @@ ROWS = (
     ("table_schema", "table_model", "table_checks", "tables"),
     ("encoding", "git", "ignores", "line_diffs", "origins"),
     ("hunks",),
+    ("notebooks",),
+    ("documents",),
     ("config_checks", "discovery"),
     ("config", "files", "patches"),
     ("additions",),

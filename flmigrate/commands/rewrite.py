@@ -13,7 +13,8 @@ from flmigrate.choosing import choose
 from flmigrate.commands.settings import settings
 from flmigrate.commands.terminal import Progress, say
 from flmigrate.config import Config
-from flmigrate.encoding import UndecodableError, decode, encode
+from flmigrate.documents import read_document, write_document
+from flmigrate.encoding import UndecodableError
 from flmigrate.engine import Settings, Unit, rewrite_unit
 from flmigrate.files import write_atomic
 from flmigrate.findings import Result
@@ -54,7 +55,7 @@ def _rewrite_stdin(config: Config, options: dict[str, Any]) -> bool:
     name = options["stdin_filename"]
     out = sys.stdout.buffer
     try:
-        decoded = decode(data)
+        document = read_document(name, data)
     except UndecodableError as error:
         if not options["diff"]:
             out.write(data)  # nothing is lost in a pipe
@@ -71,9 +72,9 @@ def _rewrite_stdin(config: Config, options: dict[str, Any]) -> bool:
         config.drop_vendors,
         config.codes_for(path.resolve()),
     )
-    result = with_deep_stack(lambda: rewrite_unit(Unit(name, decoded.text), settings).result)
-    result = checked_for_encoding(result, decoded)
-    after = encode(decoded, result.after)
+    result = with_deep_stack(lambda: rewrite_unit(Unit(name, document.text), settings).result)
+    result = checked_for_encoding(result, document)
+    after = write_document(document, result.after)
     out.write(diff_bytes(path.as_posix(), data, after) if options["diff"] else after)
     out.flush()
     return _report(Migration((result,)), config, options, wrote=not options["diff"], err=True)

@@ -6,7 +6,7 @@ import enum
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from flmigrate.checking import counts, is_fixable
@@ -14,6 +14,7 @@ from flmigrate.findings import Finding, Outcome, Rename, Result, Severity, Span,
 from flmigrate.fingerprints import Place, fingerprint, places_of
 from flmigrate.hunks import hunks_of
 from flmigrate.migration import Migration
+from flmigrate.notebooks import SUFFIX, place_in_cell
 from flmigrate.rules import RULES
 
 _QUOTE = re.compile(r"[rRuUbB]{0,2}(?:\"{3}|'{3}|\"|')")
@@ -132,7 +133,8 @@ def _of_file(result: Result) -> Iterator[Entry]:
         for finding, place in zip(findings, places_of(text, findings), strict=True):
             digest = fingerprint(path, place, seen[place])
             seen[place] += 1
-            yield _entry(path, text, finding, fixed, digest, hunks)
+            entry = _entry(path, text, finding, fixed, digest, hunks)
+            yield _in_notebook(entry, text) if path.endswith(SUFFIX) else entry
 
 
 def _entry(
@@ -162,6 +164,21 @@ def _entry(
         replacements=hunks.get(id(finding), ()) if fixed else _replacements(text, finding),
         source=_line(text, finding.span.start),
         unsafe=unsafe,
+    )
+
+
+def _in_notebook(entry: Entry, text: str) -> Entry:
+    """An entry that names its cell: no line of a notebook's file means anything to a reader."""
+    cell, line = place_in_cell(text, entry.line) or (0, entry.line)
+    return replace(
+        entry,
+        line=1,
+        column=1,
+        end_line=1,
+        end_column=1,
+        message=f"cell {cell}, line {line}: {entry.message}",
+        replacements=(),
+        source="",
     )
 
 

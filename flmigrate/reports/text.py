@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from flmigrate.checking import Check, counts, is_fixable
 from flmigrate.findings import Finding, Result
 from flmigrate.migration import Migration, for_a_human
+from flmigrate.notebooks import SUFFIX, place_in_cell
 from flmigrate.rules import RULES
 
 # Reasons that are not about one line of the file.
@@ -22,14 +23,20 @@ def finding_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     if verbose:
         for finding in result.fixed:
             title = finding.fix.title if finding.fix is not None else ""
-            yield f"{_place(result.path, finding)}: {finding.code} [fixed] {one_line(title)}"
+            place = _place(result.path, finding, result.before)
+            yield f"{place}: {finding.code} [fixed] {one_line(title)}"
     for finding in result.left:
         if verbose or for_a_human(finding):
             text = f"{finding.message}: {finding.detail}" if finding.detail else finding.message
-            yield f"{_place(result.path, finding)}: {finding.code} {one_line(text)}"
+            place = _place(result.path, finding, result.after)
+            yield f"{place}: {finding.code} {one_line(text)}"
 
 
-def _place(path: str, finding: Finding) -> str:
+def _place(path: str, finding: Finding, text: str = "") -> str:
+    """``file:line:column``; in a notebook with the cell, in which the lines are counted."""
+    cell = place_in_cell(text, finding.line) if path.endswith(SUFFIX) else None
+    if cell is not None:
+        return f"{path}:cell {cell[0]}:{cell[1]}:{finding.column}"
     return f"{path}:{finding.line}:{finding.column}"
 
 
@@ -66,7 +73,8 @@ def check_lines(check: Check, *, verbose: bool = False) -> Iterator[str]:
         for finding in result.left:
             if verbose or counts(finding):
                 mark = "[*] " if is_fixable(finding) else ""
-                yield f"{_place(result.path, finding)}: {finding.code} {mark}{advice(finding)}"
+                place = _place(result.path, finding, result.before)
+                yield f"{place}: {finding.code} {mark}{advice(finding)}"
 
 
 def advice(finding: Finding) -> str:
