@@ -115,11 +115,15 @@ def _run(name: str, paths: tuple[str, ...], options: dict[str, Any]) -> None:
     """Carry out a command and leave with its exit code."""
     import importlib
 
-    from flmigrate.commands.errors import EXPECTED
-
     try:
         clean = importlib.import_module(f"flmigrate.commands.{name}").run(paths, options)
-    except EXPECTED as error:
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except Exception as error:
+        from flmigrate.commands.errors import is_expected
+
+        if not is_expected(error):
+            raise
         click.echo(f"flmigrate: {error}", err=True)
         sys.exit(_USAGE)
     sys.exit(_DONE if clean or options["exit_zero"] else _LEFT)

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flmigrate.encoding import Decoded, decode, encode
-from flmigrate.notebooks import SUFFIX, Notebook, read_notebook, write_notebook
 
-Document = Decoded | Notebook
+if TYPE_CHECKING:
+    from flmigrate.notebooks import Notebook
+
+NOTEBOOK = ".ipynb"
+"""How the names of notebooks end."""
 
 
-def read_document(name: str, data: bytes) -> Document:
+def read_document(name: str, data: bytes) -> Decoded | Notebook:
     """The file ``name`` with the content ``data``. Raises ``UndecodableError``."""
-    return read_notebook(data) if name.endswith(SUFFIX) else decode(data)
+    if not name.endswith(NOTEBOOK):
+        return decode(data)
+    from flmigrate.notebooks import read_notebook  # 20 ms, for notebooks only
+
+    return read_notebook(data)
 
 
-def write_document(document: Document, text: str) -> bytes:
+def write_document(document: Decoded | Notebook, text: str) -> bytes:
     """The file's bytes when its text becomes ``text``. Raises ``UndecodableError``."""
-    if isinstance(document, Notebook):
-        return write_notebook(document, text)
-    return encode(document, text)
+    if isinstance(document, Decoded):
+        return encode(document, text)
+    from flmigrate.notebooks import write_notebook
+
+    return write_notebook(document, text)

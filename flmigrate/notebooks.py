@@ -16,8 +16,6 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from flmigrate.encoding import UndecodableError
 from flmigrate.hunks import Hunk, hunks_between
 
-SUFFIX = ".ipynb"
-
 _MARK = "# %% [flmigrate: cell {}]"
 _MARKED = re.compile(r"# %% \[flmigrate: cell (\d+)\]\n")
 _HIDDEN = re.compile(r"pass  # flmigrate: line (\d+)(?=\n|$)")

@@ -10,14 +10,16 @@ Codes FL701 and FL702 are about these comments themselves.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from flmigrate.analysis.context import Context
 from flmigrate.findings import Finding, Span
+
+if TYPE_CHECKING:
+    from tokenize import TokenInfo
 
 _COMMENT = re.compile(
     r"#\s*flmigrate:\s*(?P<verb>ignore-file|ignore|keep)(?![\w-])"
@@ -151,7 +153,10 @@ def comment_findings(
             yield context.finding("FL702", message, comment.span)
 
 
-def _comments(text: str) -> Iterator[tokenize.TokenInfo]:
+def _comments(text: str) -> Iterator[TokenInfo]:
+    import io
+    import tokenize  # 10 ms, for files with suppressions only
+
     try:
         for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
             if token.type == tokenize.COMMENT:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import METHODS
@@ -18,12 +18,14 @@ from flmigrate.analysis.project import Fact, Project, module_names
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary, words_of
 from flmigrate.config import Config
-from flmigrate.documents import Document, read_document, write_document
-from flmigrate.encoding import UndecodableError
+from flmigrate.documents import NOTEBOOK, read_document, write_document
+from flmigrate.encoding import Decoded, UndecodableError
 from flmigrate.engine import Analysed, Settings, Unit, check_unit, rewrite_unit
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
-from flmigrate.notebooks import SUFFIX
 from flmigrate.tables import load_target, load_vendors
+
+if TYPE_CHECKING:
+    from flmigrate.notebooks import Notebook
 
 _STACK = 512 * 1024 * 1024  # reserved, not used: parsers recurse once per link of a chain
 _RECURSION = 100_000
@@ -126,7 +128,7 @@ class Worker:
             message = f"internal error, please report it: {type(error).__name__}: {error}"
             return Analysed(problem(path, "FL904", message))
         result = checked_for_encoding(analysed.result, document)
-        wanted = self.job.check_only or path.suffix == SUFFIX
+        wanted = self.job.check_only or path.suffix == NOTEBOOK
         if result.outcome is Outcome.UNCHANGED and not (wanted and result.left):
             # Texts of files that stay are not carried along: there are thousands of them.
             result = replace(result, before="", after="")
@@ -174,7 +176,7 @@ def _scanned(path: Path, worker: Worker) -> Scanned:
     vocabulary = worker.vocabulary
     try:
         data = worker.job.read(path)
-        if path.suffix == SUFFIX:
+        if path.suffix == NOTEBOOK:
             data = data.replace(b"\\n", b" ")  # a line end, as JSON writes it
         found = words_of(data)
     except OSError as error:
@@ -270,7 +272,7 @@ def problem(path: Path | str, code: str, message: str, line: int = 1) -> Result:
     return Result(str(path), Outcome.SKIPPED, reason=reason)
 
 
-def checked_for_encoding(result: Result, document: Document) -> Result:
+def checked_for_encoding(result: Result, document: Decoded | Notebook) -> Result:
     """The result, or a skipped one where its new text does not fit the file's encoding."""
     if result.outcome is Outcome.CHANGED:
         try:

@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from flmigrate.checking import counts, is_fixable
+from flmigrate.documents import NOTEBOOK
 from flmigrate.findings import Finding, Outcome, Rename, Result, Severity, Span, Text
 from flmigrate.fingerprints import Place, fingerprint, places_of
 from flmigrate.hunks import hunks_of
 from flmigrate.migration import Migration
-from flmigrate.notebooks import SUFFIX, place_in_cell
+from flmigrate.notebooks import place_in_cell
 from flmigrate.rules import RULES
 
 _QUOTE = re.compile(r"[rRuUbB]{0,2}(?:\"{3}|'{3}|\"|')")
@@ -134,7 +135,7 @@ def _of_file(result: Result) -> Iterator[Entry]:
             digest = fingerprint(path, place, seen[place])
             seen[place] += 1
             entry = _entry(path, text, finding, fixed, digest, hunks)
-            yield _in_notebook(entry, text) if path.endswith(SUFFIX) else entry
+            yield _in_notebook(entry, text) if path.endswith(NOTEBOOK) else entry
 
 
 def _entry(

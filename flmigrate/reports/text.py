@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from flmigrate.checking import Check, counts, is_fixable
+from flmigrate.documents import NOTEBOOK
 from flmigrate.findings import Finding, Result
 from flmigrate.migration import Migration, for_a_human
-from flmigrate.notebooks import SUFFIX, place_in_cell
 from flmigrate.rules import RULES
 
 # Reasons that are not about one line of the file.
@@ -34,9 +34,12 @@ def finding_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
 
 def _place(path: str, finding: Finding, text: str = "") -> str:
     """``file:line:column``; in a notebook with the cell, in which the lines are counted."""
-    cell = place_in_cell(text, finding.line) if path.endswith(SUFFIX) else None
-    if cell is not None:
-        return f"{path}:cell {cell[0]}:{cell[1]}:{finding.column}"
+    if path.endswith(NOTEBOOK):
+        from flmigrate.notebooks import place_in_cell
+
+        cell = place_in_cell(text, finding.line)
+        if cell is not None:
+            return f"{path}:cell {cell[0]}:{cell[1]}:{finding.column}"
     return f"{path}:{finding.line}:{finding.column}"
 
 
