@@ -111,6 +111,14 @@ def baseline(paths: tuple[str, ...], **options: Any) -> None:
     _run("baseline", paths, options)
 
 
+@main.command()
+@_shared
+@click.option("-o", "--output", required=True, metavar="FILE", help="The page to write.")
+def report(paths: tuple[str, ...], **options: Any) -> None:
+    """Write an HTML page on what a rewrite of PATH would fix, and what is left for people."""
+    _run("report", paths, options)
+
+
 def _run(name: str, paths: tuple[str, ...], options: dict[str, Any]) -> None:
     """Carry out a command and leave with its exit code."""
     import importlib
