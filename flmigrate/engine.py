@@ -16,7 +16,7 @@ from flmigrate.analysis.assignment import unassigned
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.project import Fact, Project
 from flmigrate.analysis.source import Source
-from flmigrate.analysis.vocabulary import Vocabulary, may_concern
+from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, Vocabulary, may_concern
 from flmigrate.findings import (
     Applicability,
     Arguments,
@@ -175,13 +175,17 @@ def _about_comments(
     suppressions = read_suppressions(context)
     if not suppressions.comments:
         return []
-    bare = _context(unit, settings, project, context.source)
-    try:
-        silenced = check(bare)
-        where = settings.import_in or settings.vocabulary.target.import_where
-        silenced += target_import.check(bare, where, uses_target=_uses_target(bare))
-    finally:
-        bare.release()
+    silenced: list[Finding] = []
+    # A part of a project may not show which vendor's code stands for all.
+    for vendor in {context.canonical_vendor, DEFAULT_VENDOR}:
+        asked = replace(settings, canonical_vendor=vendor)
+        bare = _context(unit, asked, project, context.source)
+        try:
+            silenced += check(bare)
+            where = settings.import_in or settings.vocabulary.target.import_where
+            silenced += target_import.check(bare, where, uses_target=_uses_target(bare))
+        finally:
+            bare.release()
 
     def unknown(code: str) -> bool:
         """Whether the rule exists but did not run: what it would find is not known."""

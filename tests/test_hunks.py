@@ -38,9 +38,11 @@ def test_without_rounds_a_span_is_its_own_origin() -> None:
 
 def test_fixes_of_later_rounds_are_told_where_the_file_had_them() -> None:
     text = "import torch\n\n\ndef f(x):\n    if torch.npu.is_available():\n        y = x.npu()\n"
-    text += "    else:\n        y = x.cuda()\n    return y\n"
+    text += "    else:\n        y = x.cuda()\n    return torch.relu(y)\n"
     result = rewrite_source(text, notes=False)
-    assert result.after == ('import torch\n\n\ndef f(x):\n    y = x.to("flagos")\n    return y\n')
+    assert result.after == (
+        'import torch\n\n\ndef f(x):\n    y = x.to("flagos")\n    return torch.relu(y)\n'
+    )
     lines = text.splitlines()
     for finding, spans in zip(result.fixed, result.edited, strict=True):
         place = lines[finding.line - 1][finding.column - 1 :]
