@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flmigrate.discovery import discover
 from flmigrate.files import Discovery
 from flmigrate.findings import Applicability, Finding, Result, Severity
 from flmigrate.migration import Migration, migrate_files, migrate_paths
-from flmigrate.runner import Job
+from flmigrate.project_files import check_project_file, is_project_file
+from flmigrate.runner import Job, problem, vocabulary_for
 
 if TYPE_CHECKING:
     from flmigrate.additions import Additions
@@ -76,6 +78,30 @@ def check_paths(
     ``job`` has ``check_only`` set. Raises ``TableError`` when the target cannot be loaded.
     """
     return Check(migrate_paths(paths, job, jobs=jobs, progress=progress))
+
+
+def with_project_files(check: Check, paths: Sequence[Path], job: Job, *, folders: bool) -> Check:
+    """A check that also tells of files that are not Python (FL8xx).
+
+    They are those among ``paths`` and, with ``folders``, those in the folders named.
+    """
+    config = job.config
+    named = [path for path in paths if path.is_file() and is_project_file(path.name)]
+    found = discover(paths if folders else named, config.exclude, config.root, is_project_file)
+    vocabulary = vocabulary_for(config.target)
+    results = {result.path: result for result in check.results}
+    for path in found.files:
+        if not is_project_file(path.name):
+            continue  # a Python file that was named
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            results[str(path)] = problem(path, "FL903", error.strerror or str(error))
+        else:
+            enabled = config.checked_codes_for(path)
+            results[str(path)] = check_project_file(path, data, vocabulary, enabled)
+    ordered = sorted(results.values(), key=lambda result: Path(result.path).parts)
+    return Check(replace(check.migration, results=tuple(ordered)))
 
 
 def check_additions(additions: Additions, job: Job, *, jobs: int = 1) -> Check:

@@ -90,6 +90,7 @@ def rewrite(paths: tuple[str, ...], **options: Any) -> None:
 @_shared
 @click.option("--staged", is_flag=True, help="Only what the next commit adds (default PATH: all).")
 @click.option("--diff-base", metavar="REF", help="Only what was added since the branch left REF.")
+@click.option("--project-files", is_flag=True, help="Requirements, settings, scripts (FL8) too.")
 @click.option("--baseline", metavar="FILE", help="Accept the findings that FILE lists.")
 @click.option("--strict-baseline", is_flag=True, help="Fail when FILE lists what is fixed.")
 @click.option("--statistics", is_flag=True, help="How often each rule reports, not where.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,15 +65,25 @@ class Selection:
         return SKIPPED_FOLDERS.isdisjoint(inside)
 
 
+def is_python(name: str) -> bool:
+    """Whether a file holds Python, by its name."""
+    return name.endswith(SUFFIXES)
+
+
 def discover(
-    paths: Sequence[Path], exclude: Sequence[str] = (), root: Path | None = None
+    paths: Sequence[Path],
+    exclude: Sequence[str] = (),
+    root: Path | None = None,
+    takes: Callable[[str], bool] = is_python,
 ) -> Discovery:
     """The Python files that ``paths`` stand for.
 
     A named file is always taken, whatever its suffix and whatever ignores it. A named folder
     stands for the ``*.py``, ``*.pyi`` and ``*.ipynb`` files in it, but for those that a
     ``.gitignore`` (from the repository's root down, nearest first) or ``exclude`` leaves out,
-    and those in ``SKIPPED_FOLDERS``. ``exclude`` holds gitignore patterns relative to ``root``, the
+    and those in ``SKIPPED_FOLDERS``; ``takes`` chooses other files by their names.
+
+    ``exclude`` holds gitignore patterns relative to ``root``, the
     configuration's folder (by default the working directory). A folder that is named but
     itself left out by one of the two is walked without that one.
 
@@ -83,7 +93,7 @@ def discover(
     alone. Other problems are a path that does not exist, a dangling link, and a folder that
     cannot be read; none of them ends the search.
     """
-    search = _Search()
+    search = _Search(takes)
     outer = compile_patterns(exclude, _real(root or Path.cwd())) if exclude else None
     starts: list[tuple[str, str, _Rules]] = []
     for path in paths:
@@ -116,6 +126,7 @@ class _Rules:
 class _Search:
     """What a search has found so far; real paths are strings with slashes."""
 
+    takes: Callable[[str], bool]
     tops: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)  # real path -> path to show
     folders: set[str] = field(default_factory=set)
@@ -160,7 +171,7 @@ def _walk(search: _Search, shown: str, real: str, rules: _Rules) -> None:
         shown, real = (path if path.endswith("/") else f"{path}/" for path in (shown, real))
         for entry in entries:
             name = entry.name
-            python = name.endswith(SUFFIXES)
+            python = search.takes(name)
             link = entry.is_symlink()
             folder = os.path.isdir(shown + name) if link else entry.is_dir(follow_symlinks=False)
             if not (folder or python) or (folder and name in SKIPPED_FOLDERS):

@@ -27,10 +27,14 @@ class Place:
 
 
 def places_of(text: str, findings: Sequence[Finding]) -> tuple[Place, ...]:
-    """The place of each finding of a file, in order. ``text`` parses: it gave the findings."""
+    """The place of each finding of a file, in order. Where it is no Python, lines tell."""
     if not findings:
         return ()
-    source = Source(text)
+    try:
+        source = Source(text)
+    except SyntaxError:  # settings, requirements: known by their lines
+        lines = text.splitlines() or [""]
+        return tuple(Place(f.code, "", _short(lines[f.line - 1].strip())) for f in findings)
     return tuple(_place(source, finding) for finding in findings)
 
 

@@ -21,7 +21,7 @@ from flmigrate.findings import Finding, Span
 if TYPE_CHECKING:
     from tokenize import TokenInfo
 
-_COMMENT = re.compile(
+COMMENT = re.compile(
     r"#\s*flmigrate:\s*(?P<verb>ignore-file|ignore|keep)(?![\w-])"
     r"(?:\s*\[(?P<codes>[^\]]*)\])?(?P<reason>[^#]*)"
 )
@@ -82,12 +82,12 @@ def read_suppressions(context: Context) -> Suppressions:
     """Find the suppressions of a file; quick where there are none."""
     found = Suppressions()
     text = context.source.text
-    if "flmigrate:" not in text or not _COMMENT.search(text):
+    if "flmigrate:" not in text or not COMMENT.search(text):
         return found
     for token in _comments(text):
         line, column = token.start
         # Comments for several tools may share a line: ``# pragma: no cover  # flmigrate: keep``.
-        for match in _COMMENT.finditer(token.string):
+        for match in COMMENT.finditer(token.string):
             found.comments.append(_comment(context, line, column, match))
     for comment in found.comments:
         if comment.protects is not None:

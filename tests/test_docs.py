@@ -194,6 +194,7 @@ def test_sections_show_what_they_are_about(page: Path) -> None:
                 shown[example.code] |= {finding.code for finding in check_source(example.before)}
     without = {code for code, codes in shown.items() if code not in codes}
     elsewhere = {"files.md": {"FL901", "FL903", "FL904", "FL905"}, "suppressions.md": {"FL702"}}
+    elsewhere["project_files.md"] = {"FL801", "FL802", "FL803", "FL804"}
     assert without <= elsewhere.get(page.name, set())
 
 
@@ -232,7 +233,7 @@ def test_every_rule_module_has_its_page() -> None:
         module = importlib.import_module(f"flmigrate.rules.{found.name}")
         if hasattr(module, "check") or hasattr(module, "withhold"):
             modules.add(found.name)
-    assert {page.stem for page in PAGES} == modules | {"files", "suppressions"}
+    assert {page.stem for page in PAGES} == modules | {"files", "project_files", "suppressions"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -150,6 +150,7 @@ ROWS = (
     ("worker",),
     ("runner",),
     ("migration",),
+    ("project_files",),
     ("checking", "fingerprints"),
     ("baseline", "choosing", "series"),
     ("reports",),

@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from flmigrate import __version__
-from flmigrate.checking import Check, check_additions, check_paths, check_text, is_new, only_new
+from flmigrate.checking import (
+    Check,
+    check_additions,
+    check_paths,
+    check_text,
+    is_new,
+    only_new,
+    with_project_files,
+)
 from flmigrate.commands.settings import settings
 from flmigrate.commands.terminal import Progress, say
 from flmigrate.config import Config
 from flmigrate.discovery import Selection
 from flmigrate.git import repository_root
+from flmigrate.project_files import is_project_file
 from flmigrate.reports import text
 from flmigrate.runner import Job, default_jobs
 
@@ -65,8 +74,19 @@ def _check(
     jobs = options["jobs"] or default_jobs()
     if additions is not None:
         return check_additions(additions, job, jobs=jobs)
+    places = [Path(path) for path in paths]
+    python = [place for place in places if not _is_other(place)]
     with Progress("checking", quiet=options["quiet"]) as progress:
-        return check_paths([Path(p) for p in paths], job, jobs=jobs, progress=progress)
+        checked = check_paths(python, job, jobs=jobs, progress=progress)
+    folders = options["project_files"]
+    if folders or len(python) < len(places):
+        checked = with_project_files(checked, places, job, folders=folders)
+    return checked
+
+
+def _is_other(path: Path) -> bool:
+    """Whether a path that was named is a file that holds no Python, but may name vendors."""
+    return is_project_file(path.name) and not path.is_dir()
 
 
 def _accept(
