@@ -120,6 +120,16 @@ def report(paths: tuple[str, ...], **options: Any) -> None:
     _run("report", paths, options)
 
 
+@main.command()
+@click.argument("paths", nargs=-1, metavar="[FOLDER]")
+@click.option("-y", "--yes", is_flag=True, help="Write without asking.")
+def init(paths: tuple[str, ...], **options: Any) -> None:
+    """Propose settings for the project in FOLDER (here), and write them if you agree."""
+    if len(paths) > 1:
+        raise click.UsageError("one folder at a time")
+    _run("init", paths, {**options, "exit_zero": False})
+
+
 def _run(name: str, paths: tuple[str, ...], options: dict[str, Any]) -> None:
     """Carry out a command and leave with its exit code."""
     import importlib

@@ -152,7 +152,7 @@ ROWS = (
     ("migration",),
     ("project_files",),
     ("checking", "fingerprints"),
-    ("baseline", "choosing", "series"),
+    ("baseline", "choosing", "proposal", "series"),
     ("reports",),
     ("__init__",),
     ("commands",),
