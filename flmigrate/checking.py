@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flmigrate.discovery import discover
+from flmigrate.documents import NOTEBOOK
 from flmigrate.files import Discovery
 from flmigrate.findings import Applicability, Finding, Result, Severity
 from flmigrate.migration import Migration, migrate_files, migrate_paths
@@ -122,10 +123,22 @@ def only_new(check: Check, additions: Additions) -> Check:
 
 def is_new(additions: Additions, result: Result, finding: Finding) -> bool:
     """Whether a finding touches a line that was added."""
+    path = Path(result.path)
+    if path.suffix == NOTEBOOK:
+        return _is_new_in_notebook(additions, path, finding)
     first = 1 + result.before.count("\n", 0, finding.span.start)
     last = first + result.before.count("\n", finding.span.start, finding.span.end)
-    lines = additions.lines[Path(result.path)]
+    lines = additions.lines[path]
     return any(line in lines for line in range(first, last + 1))
+
+
+def _is_new_in_notebook(additions: Additions, path: Path, finding: Finding) -> bool:
+    from flmigrate.notebooks import line_in_file, read_notebook  # for notebooks only
+
+    given = additions.contents.get(path)
+    notebook = read_notebook(path.read_bytes() if given is None else given)
+    numbers = range(finding.line, finding.end_line + 1)
+    return any(line_in_file(notebook, number) in additions.lines[path] for number in numbers)
 
 
 def check_text(data: bytes, name: str, job: Job) -> Check:

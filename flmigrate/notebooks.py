@@ -100,6 +100,17 @@ def place_in_cell(text: str, line: int) -> tuple[int, int] | None:
     return None if found is None else (found[0], line - found[1])
 
 
+def line_in_file(notebook: Notebook, line: int) -> int:
+    """The line of the JSON file that holds a line of the notebook's text."""
+    cell, number = place_in_cell(notebook.text, line) or (0, 0)
+    source = next((source for source in notebook.sources if source.cell == cell), None)
+    if source is None:
+        return 1
+    # A list has a string per line, but for what others than Jupyter may write.
+    at = source.strings[min(number, len(source.strings)) - 1][0] if source.strings else 0
+    return 1 + notebook.raw.count("\n", 0, at)
+
+
 def _cells(text: str) -> dict[int, str]:
     parts = _MARKED.split(text)
     return {int(number): body for number, body in zip(parts[1::2], parts[2::2], strict=True)}

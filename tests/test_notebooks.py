@@ -184,3 +184,16 @@ def test_lines_are_counted_in_their_cell() -> None:
     text = read_notebook(notebook(cell("a\nb"), cell("t", "markdown"), cell("c")).encode()).text
     assert [place_in_cell(text, line) for line in (2, 3, 5)] == [(1, 1), (1, 2), (3, 1)]
     assert place_in_cell("x = 1\n", 1) is None
+
+
+def test_only_new_lines_of_a_notebook_count(tmp_path: Path) -> None:
+    old = [cell(["import torch\n", "x = y.cuda()"]), cell("# text", "markdown")]
+    root = repository(tmp_path, {"n.ipynb": notebook(*old, cell(["a = 1\n", "b = 2\n", "c = 3"]))})
+    new = notebook(*old, cell(["a = 1\n", "b = x.cuda()\n", "c = 3"]))
+    tree(root, {"n.ipynb": new})
+    git(root, "add", "-A")
+    run = flmigrate(root, "check", "--staged")
+    assert [line.split(" FL")[0] for line in run.text.splitlines()] == ["n.ipynb:cell 3:2:7:"]
+    tree(root, {"n.ipynb": new.replace("c = 3", "c = 4")})
+    run = flmigrate(root, "check", "--diff-base", "HEAD")
+    assert [line.split(" FL")[0] for line in run.text.splitlines()] == ["n.ipynb:cell 3:2:7:"]
