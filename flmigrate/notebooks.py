@@ -18,7 +18,8 @@ from flmigrate.hunks import Hunk, hunks_between
 
 _MARK = "# %% [flmigrate: cell {}]"
 _MARKED = re.compile(r"# %% \[flmigrate: cell (\d+)\]\n")
-_HIDDEN = re.compile(r"pass  # flmigrate: line (\d+)(?=\n|$)")
+_MORE = "# flmigrate: and its next line"
+_HIDDEN = re.compile(rf"pass  # flmigrate: line (\d+)(?:\n{_MORE})*(?=\n|$)")
 _MAGIC = re.compile(r"\s*(?:[%!?]|[\w., ]+=\s*[%!])|.*\?\s*$")
 # Cell magics whose cells are still Python; all others hold something else.
 _PYTHON_MAGICS = frozenset("%%time %%timeit %%capture %%prun %%python3 %%python".split())
@@ -133,6 +134,7 @@ def _hide(text: str, hidden: list[str]) -> str | None:
             indent = whole[: len(whole) - len(whole.lstrip())]
             shown.append(f"{indent}pass  # flmigrate: line {len(hidden)}")
             hidden.append(whole[len(indent) :])
+            shown += [_MORE] * (len(open_lines) - 1)  # so that lines keep their numbers
             open_lines = []
         else:
             shown.append(line)

@@ -17,7 +17,7 @@ from tests.corpus_cases import Case, load_cases
 HOOKED = """\
 import torch
 # torch.cuda.set_rng_state is mirrored below
-y = torch.cuda.device_count()  # flmigrate: ignore[FL101] CI helper
+y = torch.cuda.device_count()  # flmigrate: ignore[FL101] CI job
 
 
 def put(x):

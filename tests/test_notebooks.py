@@ -118,6 +118,11 @@ def test_places_are_named_by_cell(tmp_path: Path) -> None:
     assert "n.ipynb:cell 3:3:7: FL106 [fixed]" in run.text
 
 
+def test_lines_behind_a_long_magic_keep_their_numbers(tmp_path: Path) -> None:
+    tree(tmp_path, {"n.ipynb": notebook(cell(MAGICS["continued"]))})
+    assert invoke(tmp_path, "check", ".").text.startswith("n.ipynb:cell 1:4:7: FL106 ")
+
+
 def test_a_notebook_without_work_is_not_written(tmp_path: Path) -> None:
     tree(tmp_path, {"n.ipynb": notebook(cell("x = 1"), cell("%magic of cuda"))})
     before = (tmp_path / "n.ipynb").stat().st_mtime_ns
