@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flmigrate.checking import Check
+    from flmigrate.config import Config
     from flmigrate.findings import Finding, Result
     from flmigrate.migration import Migration
 
-__all__ = ["__version__", "check_source", "rewrite_paths", "rewrite_source"]
+__all__ = ["__version__", "check_paths", "check_source", "rewrite_paths", "rewrite_source"]
 __version__ = "0.1.0"
 
 
@@ -44,15 +46,31 @@ def rewrite_source(
 def check_source(text: str, *, path: str = "<stdin>", target: str = "fl") -> tuple[Finding, ...]:
     """The findings of one file's text, fixable or not; the text is not rewritten.
 
-    Raises ``SyntaxError`` for a text that does not parse, ``TableError`` for a bad target.
+    As ``flmigrate check``: comments that suppress are heeded, and an import is not reported
+    beside its uses. Findings of severity ``INFO`` without a safe fix are remarks only. Raises
+    ``SyntaxError`` for a text that does not parse, ``TableError`` for a bad target.
     """
-    from flmigrate.analysis.context import Context
-    from flmigrate.analysis.source import Source
-    from flmigrate.rules import check
+    from flmigrate.engine import Settings, Unit, check_unit
     from flmigrate.runner import vocabulary_for, with_deep_stack
 
-    vocabulary = vocabulary_for(target)
-    return with_deep_stack(lambda: tuple(check(Context(Source(text, path), vocabulary))))
+    settings = Settings(vocabulary_for(target))
+    result = with_deep_stack(lambda: check_unit(Unit(path, text), settings).result)
+    if result.reason is not None:
+        raise SyntaxError(result.reason.message)
+    return result.left
+
+
+def check_paths(paths: Sequence[Path | str], *, target: str = "fl", jobs: int = 1) -> Check:
+    """What ``flmigrate check`` finds in the Python files under ``paths``, taken as one project.
+
+    The configuration file nearest to the first path applies, but for ``target``. Raises
+    ``ConfigError`` or ``TableError``.
+    """
+    from flmigrate.checking import check_paths as check
+    from flmigrate.runner import Job
+
+    places, config = _settings(paths, target)
+    return check(places, Job(config, check_only=True), jobs=jobs)
 
 
 def rewrite_paths(
@@ -70,15 +88,20 @@ def rewrite_paths(
     alone unless ``allow_dirty``. The configuration file nearest to the first path applies,
     but for ``target``. Raises ``ConfigError`` or ``TableError``.
     """
+    from flmigrate.migration import migrate_paths, write_results
+    from flmigrate.runner import Job
+
+    places, config = _settings(paths, target)
+    migration = migrate_paths(places, Job(config, unsafe_fixes), jobs=jobs)
+    return write_results(migration, allow_dirty=allow_dirty) if write else migration
+
+
+def _settings(paths: Sequence[Path | str], target: str) -> tuple[list[Path], Config]:
     from dataclasses import replace
 
     from flmigrate.config import load_config
-    from flmigrate.migration import migrate_paths, write_results
     from flmigrate.rules import RULES
-    from flmigrate.runner import Job
 
     places = [Path(path) for path in paths]
     start = places[0] if places else Path()
-    config = replace(load_config(start, RULES), target=target)
-    migration = migrate_paths(places, Job(config, unsafe_fixes), jobs=jobs)
-    return write_results(migration, allow_dirty=allow_dirty) if write else migration
+    return places, replace(load_config(start, RULES), target=target)

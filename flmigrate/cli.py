@@ -1,21 +1,18 @@
-"""The command line: options in, the library called, results printed."""
+"""The command line: the commands and their options. What they do is in ``commands``."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import click
 
 from flmigrate import __version__
 
-if TYPE_CHECKING:
-    from flmigrate.config import Config
-    from flmigrate.findings import Result
-    from flmigrate.migration import Migration
-
 _DONE, _LEFT, _USAGE = 0, 1, 2
+# flmigrate.reports.FORMATS, which is not imported to show a help text.
+_FORMATS = ("text", "json", "sarif", "github", "gitlab", "markdown", "rdjson")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,202 +21,128 @@ def main() -> None:
     """Move PyTorch code off vendor APIs and onto Torch-FL."""
 
 
+def _shared(command: Callable[..., None]) -> Callable[..., None]:
+    """Options that mean the same to every command that looks at files."""
+    options = (
+        click.argument("paths", nargs=-1, metavar="PATH..."),
+        click.option(
+            "--target", metavar="NAME|FILE", help="fl (default), accelerator, or a .toml file."
+        ),
+        click.option(
+            "--select", multiple=True, metavar="CODE", help="Only these rules (FL105, FL1, ALL)."
+        ),
+        click.option("--ignore", multiple=True, metavar="CODE", help="Not these rules."),
+        click.option(
+            "--exclude", multiple=True, metavar="PATTERN", help="Leave out, as in .gitignore."
+        ),
+        click.option(
+            "--import-in",
+            type=click.Choice(["entry-points", "every-file", "none"]),
+            help="Where the target's import is added.",
+        ),
+        click.option(
+            "--drop-vendor", multiple=True, metavar="NAME", help="Take out arms for NAME."
+        ),
+        click.option("--canonical-vendor", metavar="NAME", help="Whose arm stands for all (cuda)."),
+        click.option(
+            *("-j", "--jobs"),
+            type=click.IntRange(min=0),
+            default=0,
+            help="Processes; 0: one per core.",
+        ),
+        click.option(
+            "--stdin-filename", default="<stdin>", metavar="PATH", help="The name of '-'."
+        ),
+        click.option(
+            *("--format", "output_format"),
+            type=click.Choice(_FORMATS),
+            default="text",
+            help="How to report.",
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="No findings and no summary."),
+        click.option("--exit-zero", is_flag=True, help="Exit with 0 although something is left."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
 @main.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("--target", metavar="NAME|FILE", help="fl (default), accelerator, or a .toml file.")
+@_shared
 @click.option("--diff", is_flag=True, help="Print a unified diff; write nothing.")
-@click.option("--patch", metavar="FILE", help="Write one patch for `git apply`; change no file.")
-@click.option("--select", multiple=True, metavar="CODE", help="Only these rules (FL105, FL1, ALL).")
-@click.option("--ignore", multiple=True, metavar="CODE", help="Not these rules.")
+@click.option("--patch", metavar="FILE|-", help="Write one patch for `git apply`; change no file.")
+@click.option("--patch-dir", metavar="DIR", help="Write a series of patches for `git am` instead.")
+@click.option("-i", "--interactive", is_flag=True, help="Ask about each change, like `git add -p`.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that may change meaning.")
-@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out, as in .gitignore.")
-@click.option(
-    "--import-in",
-    type=click.Choice(["entry-points", "every-file", "none"]),
-    help="Where the target's import is added.",
-)
-@click.option("--drop-vendor", multiple=True, metavar="NAME", help="Take out arms for NAME.")
-@click.option("--canonical-vendor", metavar="NAME", help="Whose arm stands for all (cuda).")
 @click.option("--notes/--no-notes", default=True, help="Inline notes at places left for a human.")
 @click.option("--allow-dirty", is_flag=True, help="Also write files with uncommitted changes.")
-@click.option(
-    "-j", "--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: one per core."
-)
-@click.option("--stdin-filename", default="<stdin>", metavar="PATH", help="The name of '-'.")
-@click.option("-q", "--quiet", is_flag=True, help="No findings and no summary.")
 @click.option("-v", "--verbose", is_flag=True, help="Every fix and every remark too.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 although something is left.")
 def rewrite(paths: tuple[str, ...], **options: Any) -> None:
     """Rewrite the Python files under PATH for a target; '-' reads standard input.
 
     Exit code 0: done, or nothing to do. 1: something is left for a human, or a file was
     skipped. 2: usage or configuration error.
     """
-    from flmigrate.config import ConfigError
-    from flmigrate.patches import PatchError
-    from flmigrate.tables import TableError
+    _run("rewrite", paths, options)
 
-    if options["diff"] and options["patch"]:
-        raise click.UsageError("--diff and --patch exclude each other")
-    if "-" in paths and (len(paths) > 1 or options["patch"]):
-        raise click.UsageError("'-' stands alone, and goes with --diff only")
+
+@main.command()
+@_shared
+@click.option("--staged", is_flag=True, help="Only what the next commit adds (default PATH: all).")
+@click.option("--diff-base", metavar="REF", help="Only what was added since the branch left REF.")
+@click.option("--project-files", is_flag=True, help="Requirements, settings, scripts (FL8) too.")
+@click.option("--baseline", metavar="FILE", help="Accept the findings that FILE lists.")
+@click.option("--strict-baseline", is_flag=True, help="Fail when FILE lists what is fixed.")
+@click.option("--statistics", is_flag=True, help="How often each rule reports, not where.")
+@click.option("-v", "--verbose", is_flag=True, help="Remarks too; they do not count.")
+def check(paths: tuple[str, ...], **options: Any) -> None:
+    """Report vendor code in the Python files under PATH; '-' reads standard input.
+
+    Nothing is written. What `rewrite` would change is marked [*]. Exit code 0: nothing found.
+    1: something was. 2: usage or configuration error.
+    """
+    _run("check", paths, options)
+
+
+@main.command()
+@_shared
+@click.option("-o", "--output", metavar="FILE", help="Where to (flmigrate-baseline.json).")
+def baseline(paths: tuple[str, ...], **options: Any) -> None:
+    """Write the findings under PATH to a file that `check --baseline` accepts."""
+    _run("baseline", paths, options)
+
+
+@main.command()
+@_shared
+@click.option("-o", "--output", required=True, metavar="FILE", help="The page to write.")
+def report(paths: tuple[str, ...], **options: Any) -> None:
+    """Write an HTML page on what a rewrite of PATH would fix, and what is left for people."""
+    _run("report", paths, options)
+
+
+@main.command()
+@click.argument("paths", nargs=-1, metavar="[FOLDER]")
+@click.option("-y", "--yes", is_flag=True, help="Write without asking.")
+def init(paths: tuple[str, ...], **options: Any) -> None:
+    """Propose settings for the project in FOLDER (here), and write them if you agree."""
+    if len(paths) > 1:
+        raise click.UsageError("one folder at a time")
+    _run("init", paths, {**options, "exit_zero": False})
+
+
+def _run(name: str, paths: tuple[str, ...], options: dict[str, Any]) -> None:
+    """Carry out a command and leave with its exit code."""
+    import importlib
+
     try:
-        config = _config(paths[0], options)
-        clean = _rewrite_stdin(config, options) if paths == ("-",) else _run(paths, config, options)
-    except (ConfigError, TableError, PatchError) as error:
+        clean = importlib.import_module(f"flmigrate.commands.{name}").run(paths, options)
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except Exception as error:
+        from flmigrate.commands.errors import is_expected
+
+        if not is_expected(error):
+            raise
         click.echo(f"flmigrate: {error}", err=True)
         sys.exit(_USAGE)
     sys.exit(_DONE if clean or options["exit_zero"] else _LEFT)
-
-
-def _config(first: str, options: dict[str, Any]) -> Config:
-    """The configuration file's settings, overruled by the command line's."""
-    from dataclasses import replace
-
-    from flmigrate.config import ConfigError, load_config
-    from flmigrate.config_checks import Invalid, check_codes, check_globs, check_vendors
-    from flmigrate.rules import RULES
-
-    start = Path(options["stdin_filename"]) if first == "-" else Path(first)
-    config = load_config(start, RULES)
-    given: dict[str, Any] = {}
-    for name in ("target", "import_in"):
-        if options[name] is not None:
-            given[name] = options[name]
-    try:
-        for name in ("select", "ignore"):
-            codes = [c.strip() for text in options[name] for c in text.split(",") if c.strip()]
-            if codes:
-                given[name] = check_codes(codes, RULES, f"--{name}")
-        if options["drop_vendor"]:
-            dropped = check_vendors(options["drop_vendor"], "--drop-vendor")
-            given["drop_vendors"] = (*config.drop_vendors, *dropped)
-        if options["canonical_vendor"]:
-            [vendor] = check_vendors([options["canonical_vendor"]], "--canonical-vendor")
-            given["canonical_vendor"] = vendor
-        if options["exclude"]:
-            given["exclude"] = (*config.exclude, *check_globs(options["exclude"], "--exclude"))
-    except Invalid as error:
-        raise ConfigError(str(error)) from None
-    return replace(config, **given)
-
-
-def _rewrite_stdin(config: Config, options: dict[str, Any]) -> bool:
-    from flmigrate.encoding import UndecodableError, decode, encode
-    from flmigrate.engine import Settings, Unit, rewrite_unit
-    from flmigrate.migration import Migration
-    from flmigrate.patches import diff_bytes
-    from flmigrate.runner import checked_for_encoding, problem, vocabulary_for, with_deep_stack
-
-    data = sys.stdin.buffer.read()
-    name = options["stdin_filename"]
-    out = sys.stdout.buffer
-    try:
-        decoded = decode(data)
-    except UndecodableError as error:
-        if not options["diff"]:
-            out.write(data)  # nothing is lost in a pipe
-            out.flush()
-        skipped = problem(name, "FL901", str(error), error.line)
-        return _report(Migration((skipped,)), options, wrote=True, err=True)
-    path = Path(name)
-    settings = Settings(
-        vocabulary_for(config.target),
-        options["unsafe_fixes"],
-        options["notes"],
-        config.import_in or "",
-        config.canonical_vendor or "",
-        config.drop_vendors,
-        config.codes_for(path.resolve()),
-    )
-    result = with_deep_stack(lambda: rewrite_unit(Unit(name, decoded.text), settings).result)
-    result = checked_for_encoding(result, decoded)
-    after = encode(decoded, result.after)
-    out.write(diff_bytes(path.as_posix(), data, after) if options["diff"] else after)
-    out.flush()
-    return _report(Migration((result,)), options, wrote=not options["diff"], err=True)
-
-
-def _run(paths: tuple[str, ...], config: Config, options: dict[str, Any]) -> bool:
-    from flmigrate.files import write_atomic
-    from flmigrate.migration import migrate_paths, patch_root, write_results
-    from flmigrate.patches import PatchError, patch
-    from flmigrate.runner import Job, default_jobs
-
-    job = Job(config, options["unsafe_fixes"], options["notes"])
-    jobs = options["jobs"] or default_jobs()
-    with _Progress(quiet=options["quiet"]) as progress:
-        migration = migrate_paths([Path(p) for p in paths], job, jobs=jobs, progress=progress)
-    wrote = False
-    if options["diff"]:
-        _print_diff(migration.changed)
-    elif options["patch"]:
-        data = patch(migration.changed, patch_root(migration.changed))
-        try:
-            write_atomic(Path(options["patch"]), data)
-        except OSError as error:
-            raise PatchError(f"{options['patch']}: {error.strerror}") from None
-    else:
-        migration = write_results(migration, allow_dirty=options["allow_dirty"])
-        wrote = True
-    return _report(migration, options, wrote=wrote, err=options["diff"])
-
-
-def _print_diff(changed: tuple[Result, ...]) -> None:
-    from flmigrate.patches import diff_name, file_diff
-
-    out = sys.stdout.buffer
-    for result in changed:
-        out.write(file_diff(result, diff_name(result.path)))
-    out.flush()
-
-
-def _report(migration: Migration, options: dict[str, Any], *, wrote: bool, err: bool) -> bool:
-    """Print findings and summary; true when nothing is left and nothing was skipped."""
-    from flmigrate.reports.text import finding_lines, summary_lines
-
-    if not options["quiet"]:
-        for result in migration.results:
-            for line in finding_lines(result, verbose=options["verbose"]):
-                _say(line, err=err)
-        for line in summary_lines(migration, wrote=wrote):
-            _say(line, err=err)
-    return migration.is_clean
-
-
-def _say(line: str, *, err: bool) -> None:
-    """Print a line; what the stream cannot show (in a file's name) is escaped."""
-    encoding = (sys.stderr if err else sys.stdout).encoding or "utf-8"
-    click.echo(line.encode(encoding, "backslashreplace").decode(encoding), err=err)
-
-
-class _Progress:
-    """A bar on standard error, only on a terminal, and only once a run takes a while."""
-
-    _AFTER = 1.0  # seconds
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._shown = sys.stderr.isatty() and not quiet
-        self._bar: Any = None
-        self._last = 0
-
-    def __enter__(self) -> Any:
-        import time
-
-        self._start = time.monotonic()
-        return self._advance
-
-    def __exit__(self, *error: object) -> None:
-        if self._bar is not None:
-            self._bar.render_finish()
-
-    def _advance(self, done: int, total: int) -> None:
-        import time
-
-        if not self._shown:
-            return
-        if self._bar is None and time.monotonic() - self._start > self._AFTER:
-            self._bar = click.progressbar(length=total, label="rewriting", file=sys.stderr)
-        if self._bar is not None:
-            self._bar.update(done - self._last)
-            self._last = done

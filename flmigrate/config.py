@@ -11,11 +11,11 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flmigrate.config_checks import CHECKS, Invalid, Settings, check_key, line_of
+from flmigrate.config_checks import CHECKS, CheckSettings, Invalid, Settings, check_key, line_of
 from flmigrate.ignores import Ignores, compile_patterns, covers
 
 
@@ -43,6 +43,7 @@ class Config:
     import_in: str | None = None
     canonical_vendor: str | None = None
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    check: CheckSettings = field(default_factory=CheckSettings)
 
     def is_enabled(self, code: str, path: Path) -> bool:
         """Whether findings with this rule code are reported, and fixed, in the file.
@@ -63,6 +64,17 @@ class Config:
             chosen = _specificity(code, self.select)
             return chosen > _specificity(code, self.ignore) and _specificity(code, off) < 0
 
+        return enabled
+
+    def checked_codes_for(self, path: Path) -> Callable[[str], bool]:
+        """``codes_for`` as ``flmigrate check`` asks: allowed files may hold vendor code.
+
+        That such a file cannot be read is reported all the same.
+        """
+        enabled = self.codes_for(path)
+        allow = self.check.allow
+        if allow and _matches_any(os.fspath(self.root), allow, os.fspath(path)):
+            return lambda code: code.startswith("FL9") and enabled(code)
         return enabled
 
 
@@ -162,6 +174,13 @@ def _ignored_in(
         if matched != glob.startswith("!"):
             off += codes
     return tuple(off)
+
+
+@functools.lru_cache(maxsize=1024)
+def _matches_any(root: str, globs: tuple[str, ...], path: str) -> bool:
+    real = os.path.realpath(path).replace(os.sep, "/")
+    patterns = compile_patterns(globs, os.path.realpath(root).replace(os.sep, "/"))
+    return patterns is not None and covers(patterns, real)
 
 
 @functools.lru_cache(maxsize=256)

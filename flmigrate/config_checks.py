@@ -31,6 +31,20 @@ class Settings:
     values: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """The table ``check``: what holds for ``flmigrate check`` only.
+
+    ``allow`` are gitignore patterns, relative to the configuration's folder, of files that may
+    hold vendor code. ``require_reason`` makes a suppression without a reason a finding.
+    ``baseline`` is the absolute path of the file with the accepted findings, or empty.
+    """
+
+    allow: tuple[str, ...] = ()
+    require_reason: bool = False
+    baseline: str = ""
+
+
 class Invalid(ValueError):
     """A setting that cannot be used. ``at`` is the part of its text to point to, if any."""
 
@@ -117,6 +131,19 @@ def _check_per_file(
     return tuple(found)
 
 
+def _check_table(value: Any, root: Path) -> CheckSettings:
+    table: dict[str, Any] = _typed(value, dict, "check")
+    checks: dict[str, Callable[[Any], Any]] = {
+        "allow": lambda value: check_globs(_strings(value, "check.allow"), "check.allow"),
+        "require-reason": lambda value: _typed(value, bool, "check.require-reason"),
+        "baseline": lambda value: str(root.absolute() / _typed(value, str, "check.baseline")),
+    }
+    for key in table:
+        if key not in checks:
+            raise Invalid(f'unknown key "check.{key}"{_suggestion(key, checks)}', key)
+    return CheckSettings(**{k.replace("-", "_"): checks[k](v) for k, v in table.items()})
+
+
 # Each check takes the value, the folder of the file, and the known codes.
 CHECKS: dict[str, Callable[[Any, Path, Collection[str] | None], Any]] = {
     "target": lambda value, root, _: check_target(_typed(value, str, "target"), root),
@@ -129,6 +156,7 @@ CHECKS: dict[str, Callable[[Any, Path, Collection[str] | None], Any]] = {
         [_typed(value, str, "canonical-vendor")], "canonical-vendor"
     )[0],
     "per-file-ignores": lambda value, _, known: _check_per_file(value, known),
+    "check": lambda value, root, _: _check_table(value, root),
 }
 
 

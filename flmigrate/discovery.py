@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from flmigrate.git import repository_root
 from flmigrate.ignores import Ignores, compile_patterns, covers, verdict
 
-SUFFIXES = (".py", ".pyi")
+SUFFIXES = (".py", ".pyi", ".ipynb")
 
 # The folders ruff leaves out by default (its setting "exclude"), and that of compiled files.
 SKIPPED_FOLDERS = frozenset(
@@ -37,15 +37,53 @@ class Discovery:
     problems: tuple[tuple[Path, str], ...]
 
 
+class Selection:
+    """Which files of a list that was made elsewhere ``paths`` stand for."""
+
+    def __init__(
+        self, paths: Sequence[Path], exclude: Sequence[str] = (), root: Path | None = None
+    ) -> None:
+        """``paths``, ``exclude`` and ``root`` are those of ``discover``."""
+        self._named = {_real(path) for path in paths}
+        self._exclude = compile_patterns(exclude, _real(root or Path.cwd())) if exclude else None
+
+    def takes(self, file: Path) -> bool:
+        """Whether a file is named, or lies in a named folder and nothing leaves it out."""
+        real = _real(file)
+        if real in self._named:
+            return True
+        folder, inside = os.path.dirname(real), list[str]()
+        while folder not in self._named:
+            above, name = os.path.split(folder)
+            if above == folder:
+                return False
+            inside.append(name)
+            folder = above
+        exclude = self._exclude
+        if exclude is not None and not covers(exclude, f"{folder}/") and covers(exclude, real):
+            return False
+        return SKIPPED_FOLDERS.isdisjoint(inside)
+
+
+def is_python(name: str) -> bool:
+    """Whether a file holds Python, by its name."""
+    return name.endswith(SUFFIXES)
+
+
 def discover(
-    paths: Sequence[Path], exclude: Sequence[str] = (), root: Path | None = None
+    paths: Sequence[Path],
+    exclude: Sequence[str] = (),
+    root: Path | None = None,
+    takes: Callable[[str], bool] = is_python,
 ) -> Discovery:
     """The Python files that ``paths`` stand for.
 
     A named file is always taken, whatever its suffix and whatever ignores it. A named folder
-    stands for the ``*.py`` and ``*.pyi`` files in it, but for those that a ``.gitignore``
-    (from the repository's root down, nearest first) or ``exclude`` leaves out, and those in
-    ``SKIPPED_FOLDERS``. ``exclude`` holds gitignore patterns relative to ``root``, the
+    stands for the ``*.py``, ``*.pyi`` and ``*.ipynb`` files in it, but for those that a
+    ``.gitignore`` (from the repository's root down, nearest first) or ``exclude`` leaves out,
+    and those in ``SKIPPED_FOLDERS``; ``takes`` chooses other files by their names.
+
+    ``exclude`` holds gitignore patterns relative to ``root``, the
     configuration's folder (by default the working directory). A folder that is named but
     itself left out by one of the two is walked without that one.
 
@@ -55,7 +93,7 @@ def discover(
     alone. Other problems are a path that does not exist, a dangling link, and a folder that
     cannot be read; none of them ends the search.
     """
-    search = _Search()
+    search = _Search(takes)
     outer = compile_patterns(exclude, _real(root or Path.cwd())) if exclude else None
     starts: list[tuple[str, str, _Rules]] = []
     for path in paths:
@@ -88,6 +126,7 @@ class _Rules:
 class _Search:
     """What a search has found so far; real paths are strings with slashes."""
 
+    takes: Callable[[str], bool]
     tops: list[str] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)  # real path -> path to show
     folders: set[str] = field(default_factory=set)
@@ -132,7 +171,7 @@ def _walk(search: _Search, shown: str, real: str, rules: _Rules) -> None:
         shown, real = (path if path.endswith("/") else f"{path}/" for path in (shown, real))
         for entry in entries:
             name = entry.name
-            python = name.endswith(SUFFIXES)
+            python = search.takes(name)
             link = entry.is_symlink()
             folder = os.path.isdir(shown + name) if link else entry.is_dir(follow_symlinks=False)
             if not (folder or python) or (folder and name in SKIPPED_FOLDERS):

@@ -16,7 +16,7 @@ from flmigrate.analysis.assignment import unassigned
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.project import Fact, Project
 from flmigrate.analysis.source import Source
-from flmigrate.analysis.vocabulary import Vocabulary, may_concern
+from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, Vocabulary, may_concern
 from flmigrate.findings import (
     Applicability,
     Arguments,
@@ -36,12 +36,15 @@ from flmigrate.findings import (
 )
 from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
+from flmigrate.origins import origin
 from flmigrate.rules import RULES, check, target_import, unreachable, unused
-from flmigrate.suppressions import read_suppressions
+from flmigrate.rules.repeats import without_repeats
+from flmigrate.suppressions import comment_findings, read_suppressions
 
 _ROUNDS = 10
 _REMOVING = (Branch, Import, Removal, Statement)
 """Edits that may take a binding away."""
+_LOOKED_FOR = ("FL1", "FL2", "FL3")  # the families whose rules run over every file
 
 
 def _always(code: str) -> bool:
@@ -55,7 +58,8 @@ class Settings:
     ``enabled`` says for a code whether it is selected; ``import_in`` is ``entry-points``,
     ``every-file``, ``none`` or empty for the target's own default. ``vendor_at_rest`` is the
     canonical vendor that a second run will find in the project, where that is known to be
-    another than this run finds; empty leaves it to the file.
+    another than this run finds; empty leaves it to the file. ``require_reason`` asks, in a
+    check, for the reason of every suppression.
     """
 
     vocabulary: Vocabulary
@@ -66,6 +70,7 @@ class Settings:
     drop_vendors: tuple[str, ...] = ()
     enabled: Callable[[str], bool] = _always
     vendor_at_rest: str = ""
+    require_reason: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +100,12 @@ class _State:
     """
 
     text: str
+    unnoted: str = ""
     fixed: list[Finding] = field(default_factory=list)
     applied: list[tuple[Finding, Fix]] = field(default_factory=list)
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    edited: list[tuple[Span, ...]] = field(default_factory=list)
+    rounds: list[Sequence[tuple[Span, str]]] = field(default_factory=list)
     pending: set[Fact] = field(default_factory=set)
 
 
@@ -125,8 +133,68 @@ def rewrite_unit(unit: Unit, settings: Settings, project: Project | None = None)
         state.text,
         tuple(state.fixed),
         tuple(left),
+        edited=tuple(state.edited),
+        unnoted=state.unnoted,
     )
     return Analysed(result, frozenset(state.pending))
+
+
+def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -> Analysed:
+    """Look at one file once: its findings, fixable or not, and nothing edited.
+
+    An import whose uses are reported is not reported itself: it follows from them. As
+    ``rewrite_unit``, nothing is raised for a file that cannot be handled.
+    """
+    state = _State(unit.text)
+    contexts: list[Context] = []
+    try:
+        source = Source(unit.text, unit.path)
+        if not _concerns(settings, source):
+            return Analysed(Result(unit.path, Outcome.UNCHANGED))
+        context = _context(unit, settings, project, source)
+        contexts.append(context)
+        findings = without_repeats(context, _findings(unit, settings, context, state))
+        findings += _about_comments(unit, settings, context, project)
+        pending = context.devices.pending | context.backends.pending
+    except SyntaxError as error:
+        return Analysed(_skipped(unit, "FL902", _syntax_message(error), error.lineno or 1))
+    except (RecursionError, MemoryError):
+        message = "too deeply nested for Python's own parser"
+        return Analysed(_skipped(unit, "FL902", message))
+    finally:
+        for context in contexts:
+            context.release()
+    result = Result(unit.path, Outcome.UNCHANGED, unit.text, unit.text, left=tuple(findings))
+    return Analysed(result, frozenset(pending))
+
+
+def _about_comments(
+    unit: Unit, settings: Settings, context: Context, project: Project | None
+) -> list[Finding]:
+    """What is wrong with the comments that suppress, told by looking without them."""
+    suppressions = read_suppressions(context)
+    if not suppressions.comments:
+        return []
+    silenced: list[Finding] = []
+    # A part of a project may not show which vendor's code stands for all.
+    for vendor in {context.canonical_vendor, DEFAULT_VENDOR}:
+        asked = replace(settings, canonical_vendor=vendor)
+        bare = _context(unit, asked, project, context.source)
+        try:
+            silenced += check(bare)
+            where = settings.import_in or settings.vocabulary.target.import_where
+            silenced += target_import.check(bare, where, uses_target=_uses_target(bare))
+        finally:
+            bare.release()
+
+    def unknown(code: str) -> bool:
+        """Whether the rule exists but did not run: what it would find is not known."""
+        return code in RULES and not (code[:3] in _LOOKED_FOR and settings.enabled(code))
+
+    comments = suppressions.comments
+    required = settings.require_reason
+    found = comment_findings(context, comments, silenced, unknown, require_reason=required)
+    return [finding for finding in found if settings.enabled(finding.code)]
 
 
 def _run(unit: Unit, settings: Settings, project: Project | None, state: _State) -> list[Finding]:
@@ -182,7 +250,7 @@ def _rounds(
                 guard_names(contexts[0], context)
                 guard_compilation(contexts[0], context)
             return _finish(settings, context, findings, state)
-        _apply(context, chosen, state)
+        _apply(context, contexts[0].source, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
 
 
@@ -326,7 +394,9 @@ def _compatible(one: Edit, other: Edit) -> bool:
             return False
 
 
-def _apply(context: Context, chosen: list[tuple[Finding, Fix]], state: _State) -> None:
+def _apply(
+    context: Context, original: Source, chosen: list[tuple[Finding, Fix]], state: _State
+) -> None:
     from flmigrate.codemods.errors import EditError
     from flmigrate.codemods.islands import apply_edits
 
@@ -344,8 +414,12 @@ def _apply(context: Context, chosen: list[tuple[Finding, Fix]], state: _State) -
                 return  # what uses the name is to be looked at again, as it stays
             pending = [p for p in pending if p not in culprits] if culprits else []
             continue
-        state.fixed += [finding for finding, _ in pending]
         state.applied = pending
+        for finding, fix in pending:
+            spans = tuple(origin(edit.span, state.rounds) for edit in fix.edits)
+            state.edited.append(spans)
+            state.fixed.append(_moved(finding, origin(finding.span, state.rounds), original))
+        state.rounds.append(applied.changes)
         state.text = applied.text
         return
 
@@ -367,6 +441,8 @@ def _take_back(before: Context, after: Context, state: _State) -> bool:
             state.refused[causes[-1]] = f"without it, {min(names)} would be read without a value"
     if causes:
         state.fixed = state.fixed[: -len(applied)]
+        state.edited = state.edited[: -len(applied)]
+        state.rounds.pop()
         state.text = before.source.text
     return bool(causes)
 
@@ -384,6 +460,7 @@ def _finish(
     settings: Settings, context: Context, findings: list[Finding], state: _State
 ) -> list[Finding]:
     """Insert notes, check the outcome, and give the remaining findings their final places."""
+    state.unnoted = state.text
     left = [_as_left(finding, settings, state) for finding in findings]
     if not settings.notes:
         return left
@@ -421,7 +498,11 @@ def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:
 
 def _shifted(finding: Finding, growth: Sequence[tuple[int, int]], source: Source) -> Finding:
     shift = sum(size for at, size in growth if at <= finding.span.start)
-    span = Span(finding.span.start + shift, finding.span.end + shift)
+    return _moved(finding, Span(finding.span.start + shift, finding.span.end + shift), source)
+
+
+def _moved(finding: Finding, span: Span, source: Source) -> Finding:
+    """The finding at another place, in another text."""
     line, column = source.position(span.start)
     end_line = line + finding.end_line - finding.line
     return replace(finding, span=span, line=line, column=column, end_line=end_line)
@@ -436,4 +517,4 @@ def _syntax_message(error: SyntaxError) -> str:
     return f"does not parse as Python 3: {error.msg}"
 
 
-__all__ = ["Analysed", "GuardError", "Settings", "Unit", "rewrite_unit"]
+__all__ = ["Analysed", "GuardError", "Settings", "Unit", "check_unit", "rewrite_unit"]

@@ -251,7 +251,9 @@ class Result:
 
     ``before`` and ``after`` are the decoded texts (equal unless ``CHANGED``); ``fixed`` are
     the findings whose fix was applied, with positions in ``before``; ``left`` are those that
-    remain, with positions in ``after``. ``reason`` says why a file was skipped.
+    remain, with positions in ``after``. ``reason`` says why a file was skipped. ``edited`` tells
+    for each of ``fixed`` where in ``before`` its edits were made, and ``unnoted`` is ``after``
+    before notes were put in.
     """
 
     path: str
@@ -262,3 +264,5 @@ class Result:
     left: tuple[Finding, ...] = ()
     reason: Finding | None = None
     changed_spans: tuple[tuple[Span, str], ...] = field(default=())
+    edited: tuple[tuple[Span, ...], ...] = ()
+    unnoted: str = ""

@@ -84,23 +84,47 @@ def _root_of(folder: Path, known: dict[Path, Path | None]) -> Path | None:
 
 def _uncommitted(root: Path, folder: str) -> list[Path]:
     """Real paths of the files below ``folder`` that git status lists."""
-    import subprocess  # 20 ms, for in-place runs only
-
-    kept = {k: v for k, v in os.environ.items() if k not in _REPOSITORY_VARIABLES}
-    # A repository's own configuration may name a program as its monitor: not ours to start.
-    command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", "--literal-pathspecs"]
-    command += ["-C", os.fspath(root), "status", "--porcelain=v1", "-z", "--no-renames"]
-    command += ["--untracked-files=all", "--ignore-submodules=all", "--", folder]
+    command = ["--no-optional-locks", "--literal-pathspecs", "status", "--porcelain=v1", "-z"]
+    command += ["--no-renames", "--untracked-files=all", "--ignore-submodules=all", "--", folder]
     try:
-        answer = subprocess.run(
-            command, capture_output=True, env={**kept, "LC_ALL": "C"}, check=False
-        )
+        answer = ask(root, *command)
     except FileNotFoundError:
         return []
+    entries = os.fsdecode(answer).split("\0")
+    # Each entry is two status letters, a space, and the path from the root.
+    return [root / entry[3:] for entry in entries if entry]
+
+
+def ask(root: Path, *arguments: str, data: bytes = b"", in_hook: bool = False) -> bytes:
+    """What a git command says about the repository at ``root``; ``data`` is its input.
+
+    With ``in_hook``, what git tells its hooks about the same repository is heeded: while
+    ``git commit FILE`` runs, the index to look at is another one than usual. Raises
+    ``GitError`` when git refuses, and ``FileNotFoundError`` where it is not installed.
+    """
+    import subprocess  # 20 ms, for what asks git only
+
+    kept = {k: v for k, v in os.environ.items() if k not in _REPOSITORY_VARIABLES}
+    if in_hook and len(kept) < len(os.environ) and _ambient_root() == root:
+        kept = dict(os.environ)
+    # A repository's own configuration may name a program as its monitor: not ours to start.
+    command = ["git", "-c", "core.fsmonitor=false", "-C", os.fspath(root), *arguments]
+    answer = subprocess.run(
+        command, input=data, capture_output=True, env={**kept, "LC_ALL": "C"}, check=False
+    )
     if answer.returncode != 0:
         said = os.fsdecode(answer.stderr).strip().splitlines()
         why = next((line for line in said if line.startswith("fatal: ")), said[0] if said else "")
-        raise GitError(f"{root}: git status failed: {why.removeprefix('fatal: ')}")
-    entries = os.fsdecode(answer.stdout).split("\0")
-    # Each entry is two status letters, a space, and the path from the root.
-    return [root / entry[3:] for entry in entries if entry]
+        verb = next(word for word in arguments if not word.startswith("-"))
+        raise GitError(f"{root}: git {verb} failed: {why.removeprefix('fatal: ')}")
+    return answer.stdout
+
+
+def _ambient_root() -> Path | None:
+    """The worktree that git would take by itself, with what the environment tells it."""
+    import subprocess
+
+    command = ["git", "rev-parse", "--show-toplevel"]
+    answer = subprocess.run(command, capture_output=True, check=False)
+    shown = os.fsdecode(answer.stdout).rstrip("\n")
+    return Path(os.path.realpath(shown)) if answer.returncode == 0 and shown else None

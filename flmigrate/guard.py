@@ -7,6 +7,8 @@ import builtins
 import warnings
 
 from flmigrate.analysis.context import Context
+from flmigrate.analysis.source import Source
+from flmigrate.analysis.vocabulary import Vocabulary
 
 
 class GuardError(Exception):
@@ -32,6 +34,21 @@ def _unbound_names(context: Context) -> set[str]:
         and scopes.binder(node) is None
         and not hasattr(builtins, node.id)
     }
+
+
+def is_whole(before: str, after: str, vocabulary: Vocabulary) -> bool:
+    """Whether a text made of some of a rewrite's changes is a program, with all its names."""
+    contexts: list[Context] = []
+    try:
+        contexts += (Context(Source(text), vocabulary) for text in (before, after))
+        guard_names(*contexts)
+        guard_compilation(*contexts)
+    except (SyntaxError, GuardError):
+        return False
+    finally:
+        for context in contexts:
+            context.release()
+    return True
 
 
 def guard_compilation(before: Context, after: Context) -> None:

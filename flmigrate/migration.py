@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from flmigrate.encoding import UndecodableError, decode, encode
-from flmigrate.files import discover, write_atomic
+from flmigrate.documents import read_document, write_document
+from flmigrate.encoding import UndecodableError
+from flmigrate.files import Discovery, discover, write_atomic
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
 from flmigrate.git import GitError, dirty_files, repository_root
 from flmigrate.runner import Job, rewrite_files
@@ -67,6 +68,17 @@ def migrate_paths(
     Raises ``TableError`` when the target cannot be loaded.
     """
     found = discover(paths, job.config.exclude, job.config.root)
+    return migrate_files(found, job, jobs=jobs, progress=progress)
+
+
+def migrate_files(
+    found: Discovery,
+    job: Job,
+    *,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Migration:
+    """``migrate_paths`` for files that were found already."""
     results = tuple(rewrite_files(found.files, job, jobs=jobs, progress=progress))
     problems = tuple(_problem("FL903", message) for _, message in found.problems)
     return Migration(results, problems, tuple(str(path) for path, _ in found.problems))
@@ -118,10 +130,10 @@ def _refused(result: Result, code: str, message: str) -> Result:
 def _write(result: Result) -> Result:
     path = Path(result.path)
     try:
-        decoded = decode(path.read_bytes())
-        if decoded.text != result.before:
+        document = read_document(path.name, path.read_bytes())
+        if document.text != result.before:
             return _refused(result, "FL904", "changed on disk while it was being rewritten")
-        write_atomic(path, encode(decoded, result.after))
+        write_atomic(path, write_document(document, result.after))
     except UndecodableError as error:
         return _refused(result, "FL901", str(error))
     except OSError as error:

@@ -11,15 +11,25 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from flmigrate.encoding import UndecodableError, decode, encode
+from flmigrate.documents import read_document, write_document
+from flmigrate.encoding import UndecodableError
 from flmigrate.findings import Outcome, Result, Span
 from flmigrate.git import repository_root
 from flmigrate.line_diffs import Block, blocks_between, blocks_from_edits, split_lines
 
+if TYPE_CHECKING:
+    from unidiff.patch import PatchSet
+
 _CONTEXT = 3  # lines of context around a change, as in git
 _ESCAPES = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
 _UNESCAPES = {letter: byte for byte, letter in _ESCAPES.items()}
+# What git puts above a file's hunks, besides the two names. Without lines of context, no line of
+# a hunk looks like that.
+_GIT_HEADER = re.compile(
+    r"^(?:diff --git|index|(?:dis)?similarity|rename|copy|new|deleted|old) .*\n", re.MULTILINE
+)
 _ESCAPE = re.compile(rb'\\([0-7]{3}|[abtnvfr"\\])')
 
 
@@ -77,17 +87,24 @@ def patch(results: Iterable[Result], root: Path) -> bytes:
     ``PatchError`` for a file that changed meanwhile, cannot be read or lies outside
     ``root``.
     """
-    base = os.path.realpath(root)
     diffs: list[tuple[str, bytes]] = []
     for result in results:
         if result.outcome is not Outcome.CHANGED:
             continue
-        real = os.path.realpath(result.path)
-        if os.path.commonpath([base, real]) != base:
-            raise PatchError(f"{result.path}: not below {root}, where the patch would apply")
-        name = os.path.relpath(real, base).replace(os.sep, "/")
+        name = name_below(result.path, root)
         diffs.append((name, file_diff(result, name)))
     return b"".join(diff for _, diff in sorted(diffs))
+
+
+def name_below(path: str, root: Path) -> str:
+    """The name of a file from ``root``; a link has that of the file it leads to.
+
+    Raises ``PatchError`` for a file that lies elsewhere.
+    """
+    base, real = os.path.realpath(root), os.path.realpath(path)
+    if os.path.commonpath([base, real]) != base:
+        raise PatchError(f"{path}: not below {root}, where the patch would apply")
+    return os.path.relpath(real, base).replace(os.sep, "/")
 
 
 def file_diff(result: Result, name: str) -> bytes:
@@ -111,25 +128,42 @@ def diff_name(path: str) -> str:
     return (os.path.relpath(real, base) if below else real).replace(os.sep, "/").lstrip("/")
 
 
+def added_lines(diff: bytes) -> dict[str, list[tuple[int, bytes]]]:
+    """Number (from 1) and content of the lines that a diff of git's adds, by the new name.
+
+    Files that only lose lines have an empty list. The diff has no lines of context. Raises
+    ``PatchError`` as ``verify``.
+    """
+    return {
+        _unquoted(file.target_file, "b/"): [
+            (line.target_line_no or 0, line.value.encode("latin-1"))
+            for hunk in file
+            for line in hunk
+            if line.is_added
+        ]
+        for file in _parsed(_GIT_HEADER.sub("", diff.decode("latin-1")))
+    }
+
+
+def removed_lines(diff: bytes) -> Iterator[bytes]:
+    """The content of every line that such a diff removes. Raises ``PatchError`` as ``verify``."""
+    for file in _parsed(_GIT_HEADER.sub("", diff.decode("latin-1"))):
+        for hunk in file:
+            yield from (line.value.encode("latin-1") for line in hunk if line.is_removed)
+
+
 def verify(patch_bytes: bytes) -> tuple[FileCounts, ...]:
     """The counts of each file in a patch, read back by unidiff.
 
     Raises ``PatchError`` when unidiff finds no patch in it, or hunks that are longer or
     shorter than their headers say.
     """
-    # 20 ms, for patches only
-    from unidiff.errors import UnidiffParseError
-    from unidiff.patch import PatchSet
-
     # Byte for character, so that any encoding passes. The "diff --git" lines, ambiguous for
     # names with spaces, only repeat the two lines below them.
     text = patch_bytes.decode("latin-1")
     files = len(re.findall(r"^diff --git ", text, re.MULTILINE))
     text = re.sub(r"^diff --git .*\n", "", text, flags=re.MULTILINE)
-    try:
-        parsed = PatchSet.from_string(text)
-    except UnidiffParseError as error:
-        raise PatchError(f"not a patch: {error}") from None
+    parsed = _parsed(text)
     if len(parsed) != files or not all(parsed):
         raise PatchError(f"not a patch: {files} files announced, {len(parsed)} found")
     # unidiff passes over lines that belong to no hunk; here there are none.
@@ -141,14 +175,25 @@ def verify(patch_bytes: bytes) -> tuple[FileCounts, ...]:
     )
 
 
+def _parsed(text: str) -> PatchSet:
+    # 20 ms, for patches only
+    from unidiff.errors import UnidiffParseError
+    from unidiff.patch import PatchSet
+
+    try:
+        return PatchSet.from_string(text)
+    except UnidiffParseError as error:
+        raise PatchError(f"not a patch: {error}") from None
+
+
 def _bytes_of(result: Result, real: str) -> tuple[bytes, bytes]:
     """A changed file's bytes on disk, and those that the result would put there."""
     try:
         before = Path(real).read_bytes()
-        decoded = decode(before)
-        if decoded.text != result.before:
+        document = read_document(real, before)
+        if document.text != result.before:
             raise PatchError(f"{result.path}: changed on disk since it was read")
-        return before, encode(decoded, result.after)
+        return before, write_document(document, result.after)
     except UndecodableError as error:
         raise PatchError(f"{result.path}: {error}") from None
     except OSError as error:
@@ -210,12 +255,12 @@ def _escaped(byte: int) -> str:
     return chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}"
 
 
-def _unquoted(name: str) -> str:
-    """The path, without ``a/``, that a ``---`` line names."""
+def _unquoted(name: str, prefix: str = "a/") -> str:
+    """The path, without the prefix, that a ``---`` or ``+++`` line names."""
     if not name.startswith('"'):
-        return name.removeprefix("a/")
+        return name.encode("latin-1").decode("utf-8", "surrogateescape").removeprefix(prefix)
     data = _ESCAPE.sub(_unescaped, name[1:-1].encode("latin-1"))
-    return data.decode("utf-8", "surrogateescape").removeprefix("a/")
+    return data.decode("utf-8", "surrogateescape").removeprefix(prefix)
 
 
 def _unescaped(found: re.Match[bytes]) -> bytes:

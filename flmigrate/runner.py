@@ -65,7 +65,7 @@ def rewrite_files(
             progress(min(done, len(files)), len(files))
 
     advance(0)
-    with _Pool(job, files, jobs if _size(files) > _WORTH_A_POOL else 1) as pool:
+    with _Pool(job, files, jobs if _size(files, job) > _WORTH_A_POOL else 1) as pool:
         candidates: list[Work] = []
         for scanned in pool.scan(files):
             path = scanned.path
@@ -101,9 +101,12 @@ def rewrite_files(
         yield results[path]
 
 
-def _size(files: Iterable[Path]) -> int:
+def _size(files: Iterable[Path], job: Job) -> int:
     size = 0
     for path in files:
+        if path in job.contents:
+            size += len(job.contents[path])
+            continue
         with contextlib.suppress(OSError):  # reported when it is read
             size += path.stat().st_size
     return size

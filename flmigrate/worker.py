@@ -6,11 +6,11 @@ import contextlib
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import METHODS
@@ -18,10 +18,14 @@ from flmigrate.analysis.project import Fact, Project, module_names
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary, words_of
 from flmigrate.config import Config
-from flmigrate.encoding import Decoded, UndecodableError, decode, encode
-from flmigrate.engine import Analysed, Settings, Unit, rewrite_unit
+from flmigrate.documents import NOTEBOOK, read_document, write_document
+from flmigrate.encoding import Decoded, UndecodableError
+from flmigrate.engine import Analysed, Settings, Unit, check_unit, rewrite_unit
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
 from flmigrate.tables import load_target, load_vendors
+
+if TYPE_CHECKING:
+    from flmigrate.notebooks import Notebook
 
 _STACK = 512 * 1024 * 1024  # reserved, not used: parsers recurse once per link of a chain
 _RECURSION = 100_000
@@ -30,11 +34,26 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a run does, in a form that can be sent to another process."""
+    """What a run does, in a form that can be sent to another process.
+
+    With ``check_only`` files are looked at once and not rewritten. ``contents`` are the bytes
+    of files that are not to be read from disk: those that git's index has.
+    """
 
     config: Config
     unsafe_fixes: bool = False
     notes: bool = True
+    check_only: bool = False
+    contents: Mapping[Path, bytes] = field(default_factory=dict)
+
+    def read(self, path: Path) -> bytes:
+        """The bytes of a file of this run; raises ``OSError``."""
+        given = self.contents.get(path)
+        return path.read_bytes() if given is None else given
+
+    def read_text(self, path: Path) -> str:
+        """The text of a file of this run; raises ``OSError`` and ``UndecodableError``."""
+        return read_document(path.name, self.read(path)).text
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,43 +88,48 @@ class Worker:
         self.job = job
         self.canonical_vendor = ""
         self.vocabulary = vocabulary_for(job.config.target)
-        self.project = Project(module_names(files), self.vocabulary, _read_text)
+        self.project = Project(module_names(files), self.vocabulary, job.read_text)
         self.project.drop_vendors = job.config.drop_vendors
 
     def settings(self, work: Work) -> Settings:
+        config = self.job.config
+        codes_for = config.checked_codes_for if self.job.check_only else config.codes_for
         return Settings(
             self.vocabulary,
             self.job.unsafe_fixes,
             self.job.notes,
-            self.job.config.import_in or "",
+            config.import_in or "",
             self.canonical_vendor,
-            self.job.config.drop_vendors,
-            self.job.config.codes_for(work.path),
+            config.drop_vendors,
+            codes_for(work.path),
             work.vendor_at_rest,
+            config.check.require_reason,
         )
 
     def run(self, work: Work) -> Analysed:
         path = work.path
         try:
-            decoded = decode(path.read_bytes())
+            document = read_document(path.name, self.job.read(path))
         except UndecodableError as error:
             return Analysed(problem(path, "FL901", str(error), error.line))
         except OSError as error:
             return Analysed(problem(path, "FL903", error.strerror or str(error)))
         unit = Unit(
             str(path),
-            decoded.text,
+            document.text,
             self.project.names.get(path, ""),
             path.stem == "__init__",
             work.package_uses_target,
         )
         try:
-            analysed = rewrite_unit(unit, self.settings(work), self.project)
+            look = check_unit if self.job.check_only else rewrite_unit
+            analysed = look(unit, self.settings(work), self.project)
         except Exception as error:  # a defect of ours must not stop the run
             message = f"internal error, please report it: {type(error).__name__}: {error}"
             return Analysed(problem(path, "FL904", message))
-        result = checked_for_encoding(analysed.result, decoded)
-        if result.outcome is Outcome.UNCHANGED:
+        result = checked_for_encoding(analysed.result, document)
+        wanted = self.job.check_only or path.suffix == NOTEBOOK
+        if result.outcome is Outcome.UNCHANGED and not (wanted and result.left):
             # Texts of files that stay are not carried along: there are thousands of them.
             result = replace(result, before="", after="")
         return Analysed(result, frozenset(filter(self._can_be_told, analysed.pending)))
@@ -117,7 +141,7 @@ class Worker:
     def testimony(self, path: Path, wanted: frozenset[Fact]) -> frozenset[Fact]:
         name = self.project.names.get(path, "")
         try:
-            source = Source(_read_text(path), str(path))
+            source = Source(self.job.read_text(path), str(path))
             context = Context(
                 source,
                 self.vocabulary,
@@ -145,12 +169,16 @@ def scan(paths: Sequence[Path]) -> list[Scanned]:
     """Which files are worth parsing."""
     worker = _worker
     assert worker is not None
-    return [_scanned(path, worker.vocabulary) for path in paths]
+    return [_scanned(path, worker) for path in paths]
 
 
-def _scanned(path: Path, vocabulary: Vocabulary) -> Scanned:
+def _scanned(path: Path, worker: Worker) -> Scanned:
+    vocabulary = worker.vocabulary
     try:
-        found = words_of(path.read_bytes())
+        data = worker.job.read(path)
+        if path.suffix == NOTEBOOK:
+            data = data.replace(b"\\n", b" ")  # a line end, as JSON writes it
+        found = words_of(data)
     except OSError as error:
         return Scanned(path, unreadable=error.strerror or str(error))
     is_candidate = not vocabulary.words.isdisjoint(found)
@@ -188,18 +216,18 @@ def testify(wanted: frozenset[Fact], chunk: Sequence[Path]) -> frozenset[Fact]:
     worker = _worker
     assert worker is not None
     worker.project.facts = frozenset()
-    witnesses = list(_witnesses(wanted, chunk))
+    witnesses = list(_witnesses(wanted, chunk, worker.job))
     with _without_collections():
         found = with_deep_stack(lambda: [worker.testimony(path, wanted) for path in witnesses])
     return frozenset[Fact]().union(*found)
 
 
-def _witnesses(wanted: frozenset[Fact], files: Sequence[Path]) -> Iterator[Path]:
+def _witnesses(wanted: frozenset[Fact], files: Sequence[Path], job: Job) -> Iterator[Path]:
     """Files that mention a name of which it is open whether it holds a device."""
     names = {_words_of_name(path) for _, path, _ in wanted}
     for path in files:
         try:
-            found = frozenset(words_of(path.read_bytes()))
+            found = frozenset(words_of(job.read(path)))
         except OSError:
             continue  # reported already
         if any(words <= found for words in names):
@@ -238,21 +266,17 @@ def with_deep_stack(function: Callable[[], _T]) -> _T:
     return outcome[0]
 
 
-def _read_text(path: Path) -> str:
-    return decode(path.read_bytes()).text
-
-
 def problem(path: Path | str, code: str, message: str, line: int = 1) -> Result:
     """The result of a file that could not be handled, for the reason given."""
     reason = Finding(code, message, Span(0, 0), line, 1, line, Severity.WARNING)
     return Result(str(path), Outcome.SKIPPED, reason=reason)
 
 
-def checked_for_encoding(result: Result, decoded: Decoded) -> Result:
+def checked_for_encoding(result: Result, document: Decoded | Notebook) -> Result:
     """The result, or a skipped one where its new text does not fit the file's encoding."""
     if result.outcome is Outcome.CHANGED:
         try:
-            encode(decoded, result.after)
+            write_document(document, result.after)
         except UndecodableError as error:
             message = f"the new text does not fit the file's encoding: {error.reason}"
             skipped = problem(result.path, "FL901", message)

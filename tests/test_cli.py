@@ -316,7 +316,9 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 # --- progress ------------------------------------------------------------------------------
 
 # Which run is long is a matter of seconds; the test says it instead.
-_WITH_BAR_AFTER = "import flmigrate.cli as c; c._Progress._AFTER = {}; c.main()"
+_WITH_BAR_AFTER = (
+    "import flmigrate.cli as c, flmigrate.commands.terminal as t; t.Progress._AFTER = {}; c.main()"
+)
 
 
 def _on_a_terminal(folder: Path, after: float, *options: str) -> bytes:

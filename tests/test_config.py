@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from flmigrate.config import Config, ConfigError, load_config
-from flmigrate.config_checks import check_codes, check_import_in, check_target, check_vendors
+from flmigrate.config_checks import (
+    CheckSettings,
+    check_codes,
+    check_import_in,
+    check_target,
+    check_vendors,
+)
 
 CODES = ["FL101", "FL102", "FL105", "FL201", "FL901"]
 
@@ -52,6 +58,11 @@ canonical-vendor = "npu"
 
 [tool.flmigrate.per-file-ignores]
 "tests/**" = ["ALL"]
+
+[tool.flmigrate.check]
+allow = ["pkg/platform/**"]
+require-reason = true
+baseline = "ci/known.json"
 """,
     )
     assert load_config(tmp_path) == Config(
@@ -65,6 +76,7 @@ canonical-vendor = "npu"
         import_in="every-file",
         canonical_vendor="npu",
         per_file_ignores=(("tests/**", ("ALL",)),),
+        check=CheckSettings(("pkg/platform/**",), True, str(tmp_path / "ci/known.json")),
     )
 
 
@@ -287,3 +299,23 @@ def test_a_configuration_travels_to_other_processes(tmp_path: Path) -> None:
     predicate = config.codes_for(tmp_path / "a.py")
     assert not predicate("FL101")
     assert config.codes_for(tmp_path / "b.py")("FL101")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ("alow = []", ':1: unknown key "check.alow"; did you mean "allow"?'),
+        ('allow = "a/"', ":1: check.allow must be a list, not a string"),
+        ('allow = ["["]', ':2: check.allow: "[" is not a gitignore pattern'),
+        ('require-reason = "yes"', ":1: check.require-reason must be a boolean, not a string"),
+        ("baseline = true", ":1: check.baseline must be a string, not a boolean"),
+    ],
+)
+def test_wrong_settings_of_check(tmp_path: Path, table: str, said: str) -> None:
+    assert error(tmp_path, f"[tool.flmigrate.check]\n{table}\n") == said
+
+
+def test_the_table_check_is_a_table(tmp_path: Path) -> None:
+    assert error(tmp_path, "[tool.flmigrate]\ncheck = 1\n") == (
+        ":2: check must be a table, not an integer"
+    )

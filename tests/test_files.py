@@ -56,7 +56,7 @@ def seen_by_git(root: Path) -> set[str]:
 
 def test_a_folder_yields_python_files_only(tmp_path: Path) -> None:
     tree(tmp_path, ["b.py", "a.pyi", "sub/c.py", "notes.txt", "run", "x.ipynb", "y.pyc"])
-    assert found(discover([tmp_path]), tmp_path) == ["a.pyi", "b.py", "sub/c.py"]
+    assert found(discover([tmp_path]), tmp_path) == ["a.pyi", "b.py", "sub/c.py", "x.ipynb"]
 
 
 def test_a_named_file_is_taken_whatever_its_name(tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ def test_importing_the_package_imports_next_to_nothing(tmp_path: Path) -> None:
     assert heavy(modules) == set()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["rewrite", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["rewrite", "--help"], ["check", "--help"], ["--version"]]
+)
 def test_help_imports_only_the_command_line(tmp_path: Path, arguments: list[str]) -> None:
     modules = imported(tmp_path, "-m", "flmigrate", *arguments)
     ours = {module for module in modules if module.startswith("flmigrate")}
@@ -78,6 +80,14 @@ def test_a_note_needs_no_libcst(tmp_path: Path) -> None:
 def test_a_check_needs_no_libcst(tmp_path: Path) -> None:
     script = f"from flmigrate import check_source; assert len(check_source({MOVE + ASK!r})) == 2"
     assert heavy(imported(tmp_path, "-c", script)) == set()
+
+
+@pytest.mark.parametrize("options", [[], ["--statistics"], ["--verbose"]])
+def test_the_check_command_needs_no_libcst(tmp_path: Path, options: list[str]) -> None:
+    tree(tmp_path, {"a.py": MOVE + ASK})
+    modules = imported(tmp_path, "-m", "flmigrate", "check", "a.py", "--exit-zero", *options)
+    assert "flmigrate.checking" in modules
+    assert heavy(modules) == set()
 
 
 def test_an_edit_needs_libcst_but_none_of_its_slow_parts(tmp_path: Path) -> None:
@@ -126,9 +136,13 @@ def test_torch_is_imported_by_the_runtime_only() -> None:
 ROWS = (
     ("findings",),
     ("table_schema", "table_model", "table_checks", "tables"),
-    ("encoding", "git", "ignores", "line_diffs"),
+    ("encoding", "git", "ignores", "line_diffs", "origins"),
+    ("hunks",),
+    ("notebooks",),
+    ("documents",),
     ("config_checks", "discovery"),
     ("config", "files", "patches"),
+    ("additions",),
     ("analysis",),
     ("codemods", "rules", "notes", "suppressions"),
     ("guard",),
@@ -136,8 +150,12 @@ ROWS = (
     ("worker",),
     ("runner",),
     ("migration",),
+    ("project_files",),
+    ("checking", "fingerprints"),
+    ("baseline", "choosing", "proposal", "series"),
     ("reports",),
     ("__init__",),
+    ("commands",),
     ("cli",),
     ("__main__",),
 )

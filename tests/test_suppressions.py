@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from flmigrate import rewrite_source
+from flmigrate import check_source, rewrite_source
 from flmigrate.findings import Finding, Span
+from flmigrate.rules import RULES
 from flmigrate.suppressions import Suppressions, read_suppressions
 from tests.analysed import context_of
+from tests.command_line import invoke, tree
 
 
 def read(text: str) -> Suppressions:
@@ -246,3 +250,102 @@ def test_ignored_code_that_is_not_the_places_own_changes_nothing() -> None:
 def test_second_code_on_the_line_still_counts() -> None:
     text = 'import torch\n\nx = torch.zeros(1, device="cuda").cuda()  # flmigrate: ignore[FL106]\n'
     assert after(text) == text.replace('device="cuda"', 'device="flagos"')
+
+
+# --- ignore-file ----------------------------------------------------------------------------
+
+FILE = 'import torch\n\nx = torch.zeros(1, device="cuda").cuda()\n'
+
+
+def test_a_whole_file_is_silent() -> None:
+    text = f"# flmigrate: ignore-file the NVIDIA back-end\n{FILE}"
+    assert after(text) == text
+    assert check_source(text) == ()
+
+
+def test_some_codes_are_silent_in_a_whole_file() -> None:
+    text = f"{FILE}\n# flmigrate: ignore-file[FL105]  # flmigrate: ignore-file[FL103, FL106]\n"
+    assert after(text) == text
+    text = f"{FILE}# flmigrate: ignore-file[FL106]\n"
+    assert after(text) == text.replace('"cuda"', '"flagos"')
+
+
+@pytest.mark.parametrize("comment", ["ignore-files", "ignore-all", "keep-it", "ignored"])
+def test_other_words_mean_nothing(comment: str) -> None:
+    text = f"{FILE}# flmigrate: {comment}\n"
+    assert "flagos" in after(text)
+
+
+# --- comments about nothing, and without a reason -------------------------------------------
+
+
+def about_comments(text: str) -> list[tuple[int, str]]:
+    return [(f.line, f.message) for f in check_source(text) if f.code == "FL701"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SYNC.replace("()", "()  # flmigrate: ignore[FL101]"),
+        SYNC.replace("()", "()  # flmigrate: ignore"),
+        SYNC.replace("()", "()  # flmigrate: keep"),
+        SYNC.replace("torch.c", "# flmigrate: keep\ntorch.c"),
+        f"# flmigrate: ignore-file\n{SYNC}",
+        f"# flmigrate: ignore-file[FL101]\n{SYNC}",
+        "from torch import cuda\n\n# flmigrate: keep\nif x:\n    cuda.synchronize()\n",
+        SYNC.replace("()", "()  # flmigrate: ignore[FL402] a rule that runs on request only")
+        if "FL402" in RULES
+        else SYNC,
+        "x = 1  # noqa: F401, a: b  # type: ignore[attr-defined]\nimport torch_npu  # noqa\n",
+    ],
+)
+def test_a_comment_that_silences_something_is_used(text: str) -> None:
+    assert about_comments(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        (SYNC.replace("()", "()  # flmigrate: ignore[FL105]"), 3, "ignore here: FL105"),
+        (SYNC.replace("()", "()  # flmigrate: ignore[FL101, FL105]"), 3, "ignore here: FL105"),
+        (SYNC.replace("()", "()  # flmigrate: ignore[FL999]"), 3, "ignore here: FL999"),
+        ("import torch  # flmigrate: ignore\n", 1, "ignore here"),
+        ("x = 1  # flmigrate: keep\n", 1, "keep here"),
+        (f"{SYNC}# flmigrate: keep\n", 4, "keep here"),
+        ("# flmigrate: keep\n\nimport torch\n", 1, "keep here"),
+        (f"# flmigrate: ignore-file[FL105]\n{SYNC}", 1, "ignore-file here: FL105"),
+        ("# flmigrate: ignore-file\nimport torch\n", 1, "ignore-file here"),
+        (
+            "import torch\n# flmigrate: ignore[FL101]\ntorch.cuda.synchronize()\n",
+            2,
+            "ignore here: FL101",
+        ),
+    ],
+)
+def test_a_comment_that_silences_nothing_is_reported(text: str, line: int, what: str) -> None:
+    assert about_comments(text) == [(line, f"nothing to {what}")]
+
+
+def test_comments_are_judged_by_the_rules_that_ran(tmp_path: Path) -> None:
+    text = SYNC.replace("()", "()  # flmigrate: ignore[FL101, FL105] why")
+    tree(tmp_path, {"a.py": text})
+    assert "FL701 nothing to ignore here: FL105" in invoke(tmp_path, "check", "a.py").text
+    assert invoke(tmp_path, "check", "a.py", "--ignore", "FL105").text == ""
+    assert invoke(tmp_path, "check", "a.py", "--ignore", "FL701").text == ""
+    assert invoke(tmp_path, "rewrite", "a.py").text.startswith("1 file seen, 0 changed, 0 skipped")
+
+
+@pytest.mark.parametrize(
+    "comment", ["ignore[FL101]", "ignore", "keep", "ignore[FL101]:", "keep  # x"]
+)
+def test_a_reason_can_be_required(tmp_path: Path, comment: str) -> None:
+    tree(tmp_path, {"a.py": SYNC.replace("()", f"()  # flmigrate: {comment}")})
+    assert invoke(tmp_path, "check", "a.py").code == 0
+    tree(tmp_path, {"flmigrate.toml": "[check]\nrequire-reason = true\n"})
+    run = invoke(tmp_path, "check", "a.py")
+    assert run.code == 1
+    word = comment.split("[")[0].split(" ")[0]
+    assert run.text.startswith(f"a.py:3:27: FL702 {word} without a reason")
+    reasoned = comment.partition("  #")[0] + " as the vendor wants it"
+    tree(tmp_path, {"a.py": SYNC.replace("()", f"()  # flmigrate: {reasoned}")})
+    assert invoke(tmp_path, "check", "a.py").code == 0

@@ -1,0 +1,1 @@
+"""What the commands do: one module per command, with ``run(paths, options)``."""

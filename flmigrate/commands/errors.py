@@ -1,0 +1,17 @@
+"""The errors that are the user's to mend: told in one line, with exit code 2."""
+
+from __future__ import annotations
+
+
+def is_expected(error: Exception) -> bool:
+    """Whether an error says what is wrong with the call, the settings or the project.
+
+    Asked when something went wrong only: what can raise these is not imported before.
+    """
+    from flmigrate.baseline import BaselineError
+    from flmigrate.config import ConfigError
+    from flmigrate.git import GitError
+    from flmigrate.patches import PatchError
+    from flmigrate.tables import TableError
+
+    return isinstance(error, BaselineError | ConfigError | GitError | PatchError | TableError)

@@ -1,0 +1,90 @@
+"""FL8xx: vendors in requirements, settings, containers and scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import MOVE, PLAIN, contents, invoke, tree
+
+CASES = {
+    "requirements": ("requirements-dev.txt", "numpy\ntorch_npu>=2.1\n", ["2:1: FL801"]),
+    "spelling": ("requirements.txt", "Torch.NPU==2.1  # torch_npu\n", ["1:1: FL801"]),
+    "comment only": ("requirements.txt", "# torch_npu\nnumpy  # torch-npu\n", []),
+    "other names": ("requirements.txt", "my-torch-npu-tool\ntorch\n-r torch_npu.txt\n", []),
+    "pyproject": (
+        "pyproject.toml",
+        '[project]\ndependencies = ["torch-npu>=2"]\n',
+        ["2:18: FL801"],
+    ),
+    "conda": ("environment.yml", "dependencies:\n  - torch_musa\n", ["2:5: FL801"]),
+    "yaml device": ("train.yaml", "model:\n  device: cuda\n", ["2:11: FL802"]),
+    "yaml index": ("train.yml", 'device: "cuda:0"  # fast\n', ["1:10: FL802"]),
+    "yaml backend": ("a.yaml", "dist_backend: nccl\n", ["1:15: FL802"]),
+    "json": ("a.json", '{"device": "npu", "x": 1}\n', ["1:13: FL802"]),
+    "toml": ("a.toml", 'device = "musa"\n', ["1:11: FL802"]),
+    "no device": (
+        "a.yaml",
+        "name: cuda\ndevice: cpu\nbackend: cuda\ndevice_note: cuda is best\n",
+        [],
+    ),
+    "image": ("Dockerfile", "FROM --platform=x nvidia/cuda:12.4 AS base\n", ["1:19: FL804"]),
+    "plain image": ("Dockerfile", "FROM python:3.12\nRUN echo cuda\n", []),
+    "source": ("kernel.cu", "__global__ void f() {}\n", ["1:1: FL804"]),
+    "silenced": ("a.yaml", "device: cuda  # flmigrate: ignore[FL802] the NVIDIA job\n", []),
+    "other code silenced": ("a.yaml", "device: cuda  # flmigrate: ignore[FL801]\n", ["1:9: FL802"]),
+    "line ends": ("a.yaml", "x: 1\r\ndevice: cuda\r\n", ["2:9: FL802"]),
+}
+
+
+def places(text: str, name: str) -> list[str]:
+    found = [line.removeprefix(f"{name}:").split(" ")[:2] for line in text.splitlines()]
+    return [" ".join(part) for part in found]
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), CASES.values(), ids=CASES)
+def test_what_a_file_says(tmp_path: Path, name: str, text: str, expected: list[str]) -> None:
+    tree(tmp_path, {name: text.encode()})
+    run = invoke(tmp_path, "check", ".", "--project-files")
+    assert places(run.text, name) == expected
+    assert run.code == bool(expected)
+    assert contents(tmp_path) == {name: text.encode()}
+
+
+def test_a_file_that_is_named_is_looked_at_and_a_folder_on_request(tmp_path: Path) -> None:
+    tree(tmp_path, {"a.yaml": "device: cuda\n", "b.py": MOVE, "c.py": PLAIN})
+    assert places(invoke(tmp_path, "check", ".").text, "b.py") == ["5:25: FL106"]
+    run = invoke(tmp_path, "check", "a.yaml", "c.py")
+    assert places(run.text, "a.yaml") == ["1:9: FL802"]
+    run = invoke(tmp_path, "check", ".", "--project-files")
+    assert [line.split(":")[0] for line in run.text.splitlines()] == ["a.yaml", "b.py"]
+
+
+def test_a_plug_in_beside_the_target_is_an_error(tmp_path: Path) -> None:
+    tree(tmp_path, {"requirements.txt": "torch_fl\ntorch_npu\n"})
+    run = invoke(tmp_path, "check", "requirements.txt", "--format", "github")
+    assert run.text.startswith(
+        "::error title=FL801 vendor-requirement,file=requirements.txt,line=2"
+    )
+    assert "stands beside torch-fl: the process would abort" in run.text
+
+
+def test_variables_and_libraries_are_remarks(tmp_path: Path) -> None:
+    tree(
+        tmp_path, {"run.sh": "export CUDA_VISIBLE_DEVICES=0\n", "requirements.txt": "flash-attn\n"}
+    )
+    assert invoke(tmp_path, "check", ".", "--project-files").text == ""
+    run = invoke(tmp_path, "check", ".", "--project-files", "--verbose")
+    assert run.code == 0
+    found = [line.split(" ")[:2] for line in run.text.splitlines()]
+    assert found == [["requirements.txt:1:1:", "FL801"], ["run.sh:1:8:", "FL803"]]
+
+
+def test_settings_and_a_baseline_hold_for_them(tmp_path: Path) -> None:
+    tree(tmp_path, {"flmigrate.toml": 'per-file-ignores = { "ci/**" = ["FL8"] }\n'})
+    tree(tmp_path, {"a.yaml": "device: cuda\n", "ci/b.yaml": "device: cuda\n"})
+    run = invoke(tmp_path, "check", ".", "--project-files", "--ignore", "FL801")
+    assert places(run.text, "a.yaml") == ["1:9: FL802"]
+    assert invoke(tmp_path, "check", ".", "--project-files", "--ignore", "FL802").code == 0
+    assert invoke(tmp_path, "check", ".", "--project-files", "--format", "sarif").code == 1
