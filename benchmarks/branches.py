@@ -19,6 +19,7 @@ from benchmarks.packages import package
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.project import Project, module_names
 from flmigrate.analysis.questions import Atom, Question
+from flmigrate.analysis.reachability import leaves
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, may_concern
 from flmigrate.config import Config
@@ -29,11 +30,13 @@ from flmigrate.runner import Job, rewrite_files, vocabulary_for, with_deep_stack
 
 PACKAGES = ("accelerate", "transformers", "diffusers", "mmengine", "ultralytics")
 SERVED = "between served vendors"
+ALONE = "for one served vendor alone"
 _CLASSES: Mapping[str, frozenset[Question]] = {
     "hardware the target does not serve": frozenset({Question.UNSERVED}),
     "capability or version": frozenset({Question.CAPABILITY, Question.VERSION}),
     "member of an enumeration": frozenset({Question.CHOICE}),
     SERVED: frozenset({Question.VENDOR}),
+    ALONE: frozenset(),
     "accelerator or CPU": frozenset(
         {Question.ACCELERATOR, Question.IDENTITY, Question.DEVICES, Question.COUNT}
     ),
@@ -47,16 +50,20 @@ _CLASSES: Mapping[str, frozenset[Question]] = {
 _SILENT = frozenset({Question.NOTHING, Question.OPTION, Question.PACKAGE, Question.CAPABILITY})
 
 
-def _branches_of(context: Context) -> Iterator[list[ast.expr]]:
-    """The conditions of each branch of a file."""
+def _branches_of(context: Context) -> Iterator[tuple[list[ast.expr], bool]]:
+    """The conditions of each branch of a file, and whether other code runs where none holds."""
     for node in ast.walk(context.source.tree):
         if isinstance(node, ast.If):
             if not is_elif(context, node):
-                yield [arm.test for arm in arms_of(context, node) if arm.test is not None]
-        elif isinstance(node, ast.IfExp | ast.While | ast.Assert):
-            yield [node.test]
+                arms = arms_of(context, node)
+                tests = [arm.test for arm in arms if arm.test is not None]
+                yield tests, len(arms) > 1 or leaves(node.body)
+        elif isinstance(node, ast.IfExp):
+            yield [node.test], True
+        elif isinstance(node, ast.While | ast.Assert):
+            yield [node.test], False
         elif isinstance(node, ast.comprehension):
-            yield from ([condition] for condition in node.ifs)
+            yield from (([condition], False) for condition in node.ifs)
 
 
 def _class_of(atoms: list[Atom]) -> str | None:
@@ -88,9 +95,11 @@ def _branches(texts: Mapping[Path, str]) -> Counter[str]:
             project.flag_asker(module),
             DEFAULT_VENDOR,
         )
-        for conditions in _branches_of(context):
+        for conditions, has_other in _branches_of(context):
             atoms = [a for test in conditions for a in context.predicates.atoms(test)]
             name = _class_of(atoms)
+            if name == SERVED and not has_other:
+                name = ALONE  # a work-around for a chip, or something that only it has
             if name is not None:
                 found[name] += 1
         context.release()

@@ -121,6 +121,20 @@ def report(paths: tuple[str, ...], **options: Any) -> None:
 
 
 @main.command()
+@click.argument("place", metavar="FILE:LINE")
+@click.option("--target", metavar="NAME|FILE", help="fl (default), accelerator, or a .toml file.")
+@click.option("--drop-vendor", multiple=True, metavar="NAME", help="As if NAME was dropped.")
+@click.option("--canonical-vendor", metavar="NAME", help="Whose arm stands for all (cuda).")
+def explain(place: str, **options: Any) -> None:
+    """Say what the conditions on a line ask, and why their branches go or stay.
+
+    Exit code 0: there is a condition. 1: there is none. 2: usage or configuration error.
+    """
+    unset = {"import_in": None, "select": (), "ignore": (), "exclude": (), "exit_zero": False}
+    _run("explain", (place,), {**unset, "stdin_filename": "<stdin>", **options})
+
+
+@main.command()
 @click.argument("paths", nargs=-1, metavar="[FOLDER]")
 @click.option("-y", "--yes", is_flag=True, help="Write without asking.")
 def init(paths: tuple[str, ...], **options: Any) -> None:

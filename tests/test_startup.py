@@ -151,7 +151,7 @@ ROWS = (
     ("runner",),
     ("migration",),
     ("project_files",),
-    ("checking", "fingerprints"),
+    ("checking", "explaining", "fingerprints"),
     ("baseline", "choosing", "proposal", "series"),
     ("reports",),
     ("__init__",),

@@ -261,8 +261,8 @@ class Settled:
             return Atom(marker, question, frozenset({named.name}), None, facts)
         if asking:
             return Atom(marker, asking[0].question, vendors, None, facts)
-        question = question_of_name(definition.name)
-        return Atom(marker, question, vendors, None, facts)
+        told = predicates.other(marker, definition.name)
+        return Atom(marker, told.question, told.vendors, None, facts)
 
     def _ways_out(self, suite: Sequence[ast.stmt], atoms: list[Atom]) -> Iterator[object]:
         """How a suite ends: with a value (``None`` where that is open), or at its end."""
