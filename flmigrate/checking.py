@@ -17,7 +17,6 @@ from flmigrate.documents import NOTEBOOK
 from flmigrate.files import Discovery
 from flmigrate.findings import Applicability, Finding, Result, Severity
 from flmigrate.migration import Migration, migrate_files, migrate_paths
-from flmigrate.project_files import check_project_file, is_project_file
 from flmigrate.runner import Job, problem, vocabulary_for
 
 if TYPE_CHECKING:
@@ -86,6 +85,8 @@ def with_project_files(check: Check, paths: Sequence[Path], job: Job, *, folders
 
     They are those among ``paths`` and, with ``folders``, those in the folders named.
     """
+    from flmigrate.project_files import check_project_file, is_project_file  # for these only
+
     config = job.config
     named = [path for path in paths if path.is_file() and is_project_file(path.name)]
     found = discover(paths if folders else named, config.exclude, config.root, is_project_file)

@@ -21,9 +21,8 @@ from flmigrate.checking import (
 from flmigrate.commands.settings import settings
 from flmigrate.commands.terminal import Progress, say
 from flmigrate.config import Config
-from flmigrate.discovery import Selection
+from flmigrate.discovery import Selection, is_python
 from flmigrate.git import repository_root
-from flmigrate.project_files import is_project_file
 from flmigrate.reports import text
 from flmigrate.runner import Job, default_jobs
 
@@ -86,6 +85,10 @@ def _check(
 
 def _is_other(path: Path) -> bool:
     """Whether a path that was named is a file that holds no Python, but may name vendors."""
+    if is_python(path.name):
+        return False
+    from flmigrate.project_files import is_project_file  # for these only
+
     return is_project_file(path.name) and not path.is_dir()
 
 
