@@ -26,25 +26,39 @@ def rewrite_source(
     unsafe_fixes: bool = False,
     import_in: str | None = None,
     notes: bool = True,
+    chips: Sequence[str] = (),
+    possible: bool = False,
 ) -> Result:
     """Rewrite one file's text.
 
     ``path`` is only used in messages. ``import_in`` says where the target's import goes
     (``entry-points``, ``every-file``, ``none``; ``None`` is the target's own default);
-    ``notes`` switches inline notes. A text that cannot be parsed or safely edited gives a
-    result with outcome ``SKIPPED`` and a reason. Raises ``TableError`` for a bad target.
+    ``notes`` switches inline notes; ``chips`` are the chips whose operators are looked at, and
+    ``possible`` asks for what is not certain about them. A text that cannot be parsed or safely
+    edited gives a result with outcome ``SKIPPED`` and a reason. Raises ``TableError`` for a bad
+    target, ``ManifestError`` for an unknown chip.
     """
     from flmigrate.engine import Settings, Unit, rewrite_unit
     from flmigrate.runner import vocabulary_for, with_deep_stack
 
-    settings = Settings(vocabulary_for(target), unsafe_fixes, notes, import_in or "")
+    settings = Settings(
+        vocabulary_for(target),
+        unsafe_fixes,
+        notes,
+        import_in or "",
+        chips=_configurations(chips),
+        possible=possible,
+    )
     return with_deep_stack(lambda: rewrite_unit(Unit(path, text), settings).result)
 
 
-def check_source(text: str, *, path: str = "<stdin>", target: str = "fl") -> tuple[Finding, ...]:
+def check_source(
+    text: str, *, path: str = "<stdin>", target: str = "fl", chips: Sequence[str] = ()
+) -> tuple[Finding, ...]:
     """The findings of one file's text, fixable or not; the text is not rewritten.
 
-    Raises ``SyntaxError`` for a text that does not parse, ``TableError`` for a bad target.
+    ``chips`` are the chips whose operators are looked at. Raises ``SyntaxError`` for a text that
+    does not parse, ``TableError`` for a bad target, ``ManifestError`` for an unknown chip.
     """
     from flmigrate.analysis.context import Context
     from flmigrate.analysis.source import Source
@@ -52,7 +66,26 @@ def check_source(text: str, *, path: str = "<stdin>", target: str = "fl") -> tup
     from flmigrate.runner import vocabulary_for, with_deep_stack
 
     vocabulary = vocabulary_for(target)
-    return with_deep_stack(lambda: tuple(check(Context(Source(text, path), vocabulary))))
+    configurations = _configurations(chips)
+
+    def run() -> tuple[Finding, ...]:
+        context = Context(Source(text, path), vocabulary)
+        found = check(context)
+        if configurations:
+            from flmigrate.rules import coverage
+
+            found += coverage.check(context, configurations)
+        return tuple(found)
+
+    return with_deep_stack(run)
+
+
+def _configurations(chips: Sequence[str]) -> tuple[str, ...]:
+    if not chips:
+        return ()
+    from flmigrate.manifests.store import check_chips
+
+    return check_chips(chips)
 
 
 def rewrite_paths(

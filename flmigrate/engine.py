@@ -55,7 +55,10 @@ class Settings:
     ``enabled`` says for a code whether it is selected; ``import_in`` is ``entry-points``,
     ``every-file``, ``none`` or empty for the target's own default. ``vendor_at_rest`` is the
     canonical vendor that a second run will find in the project, where that is known to be
-    another than this run finds; empty leaves it to the file.
+    another than this run finds; empty leaves it to the file. ``chips`` are the configurations
+    whose operators are looked at (none: operators are not), ``measured`` files with the user's
+    own results, ``possible`` asks for findings that are not certain; ``notes_at`` is ``above``
+    (the statement) or ``end`` (of its last line).
     """
 
     vocabulary: Vocabulary
@@ -66,6 +69,10 @@ class Settings:
     drop_vendors: tuple[str, ...] = ()
     enabled: Callable[[str], bool] = _always
     vendor_at_rest: str = ""
+    chips: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
+    possible: bool = False
+    notes_at: str = "above"
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +188,7 @@ def _rounds(
             if state.fixed:
                 guard_names(contexts[0], context)
                 guard_compilation(contexts[0], context)
+            findings += _on_chips(settings, context)
             return _finish(settings, context, findings, state)
         _apply(context, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
@@ -196,7 +204,17 @@ def _concerns(settings: Settings, source: Source) -> bool:
     if (target.device_type or target.namespace) in source.text:
         return True
     code = source.without_docstrings().encode("utf-8", "surrogatepass")
-    return may_concern(code, settings.vocabulary.words)
+    if may_concern(code, settings.vocabulary.words):
+        return True
+    return bool(settings.chips) and _has_operators(settings, code)
+
+
+def _has_operators(settings: Settings, code: bytes) -> bool:
+    from flmigrate.rules import coverage
+
+    if settings.possible:
+        return True
+    return may_concern(code, coverage.words_for(settings.chips, settings.measured))
 
 
 def _context(unit: Unit, settings: Settings, project: Project | None, source: Source) -> Context:
@@ -250,6 +268,25 @@ def _leftovers(
         elsewhere = project.users(Path(unit.path)) if project is not None else None
         findings = list(unused.check(before, after, elsewhere))
     return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
+
+
+def _on_chips(settings: Settings, context: Context) -> list[Finding]:
+    """What the chips make of the finished code: it has no fix, so one look is enough."""
+    if not settings.chips:
+        return []
+    from flmigrate.rules import coverage  # and its tables, for runs that name a chip
+
+    suppressions = read_suppressions(context)
+    found = coverage.check(
+        context, settings.chips, possible=settings.possible, measured=settings.measured
+    )
+    return [
+        finding
+        for finding in found
+        if settings.enabled(finding.code)
+        and not suppressions.silences(finding)
+        and not any(span.contains(finding.span) for span in suppressions.kept)
+    ]
 
 
 def _uses_target(context: Context) -> bool:
@@ -387,9 +424,9 @@ def _finish(
     left = [_as_left(finding, settings, state) for finding in findings]
     if not settings.notes:
         return left
-    notes = [Note(f.span.start, f.code, f.message) for f in left if f.note]
+    notes = [Note(f.span.start, f.label, f.message) for f in left if f.note]
     text, growth = insert_notes(
-        context, notes, lambda code: code in RULES and settings.enabled(code)
+        context, notes, lambda code: _decides_on(code, settings), at_end=settings.notes_at == "end"
     )
     if text == state.text:
         return left
@@ -401,6 +438,16 @@ def _finish(
         raise GuardError("a note would have changed the program")
     state.text = text
     return [_shifted(finding, growth, noted) for finding in left]
+
+
+def _decides_on(code: str, settings: Settings) -> bool:
+    """Whether notes with a code are this run's to keep up to date.
+
+    Those about chips are another run's where this one looks at no chip.
+    """
+    if code not in RULES or not settings.enabled(code):
+        return False
+    return bool(settings.chips) or code[2] not in "456"
 
 
 def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:

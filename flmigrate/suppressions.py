@@ -41,7 +41,7 @@ def read_suppressions(context: Context) -> Suppressions:
     text = context.source.text
     if "flmigrate:" not in text or not _COMMENT.search(text):
         return found
-    for token in _comments(text):
+    for token in comments(text):
         line, column = token.start
         # Comments for several tools may share a line: ``# pragma: no cover  # flmigrate: keep``.
         for match in _COMMENT.finditer(token.string):
@@ -58,7 +58,8 @@ def read_suppressions(context: Context) -> Suppressions:
     return found
 
 
-def _comments(text: str) -> Iterator[tokenize.TokenInfo]:
+def comments(text: str) -> Iterator[tokenize.TokenInfo]:
+    """The comments of a source."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(text, newline="").readline):
             if token.type == tokenize.COMMENT:

@@ -35,6 +35,18 @@ class Job:
     config: Config
     unsafe_fixes: bool = False
     notes: bool = True
+    possible: bool = False
+
+    def words(self, vocabulary: Vocabulary) -> frozenset[bytes]:
+        """Words of which a file must contain one to be looked at; none if all files are."""
+        chips = self.config.chips
+        if not chips:
+            return vocabulary.words
+        if self.possible:
+            return frozenset()
+        from flmigrate.rules.coverage import words_for  # and its tables, once per process
+
+        return vocabulary.words | words_for(chips, self.config.measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +81,25 @@ class Worker:
         self.job = job
         self.canonical_vendor = ""
         self.vocabulary = vocabulary_for(job.config.target)
+        self.words = job.words(self.vocabulary)
         self.project = Project(module_names(files), self.vocabulary, _read_text)
         self.project.drop_vendors = job.config.drop_vendors
 
     def settings(self, work: Work) -> Settings:
+        config = self.job.config
         return Settings(
             self.vocabulary,
             self.job.unsafe_fixes,
-            self.job.notes,
-            self.job.config.import_in or "",
+            self.job.notes and config.notes != "none",
+            config.import_in or "",
             self.canonical_vendor,
-            self.job.config.drop_vendors,
-            self.job.config.codes_for(work.path),
+            config.drop_vendors,
+            config.codes_for(work.path),
             work.vendor_at_rest,
+            config.chips,
+            config.measured,
+            self.job.possible,
+            config.notes,
         )
 
     def run(self, work: Work) -> Analysed:
@@ -145,16 +163,16 @@ def scan(paths: Sequence[Path]) -> list[Scanned]:
     """Which files are worth parsing."""
     worker = _worker
     assert worker is not None
-    return [_scanned(path, worker.vocabulary) for path in paths]
+    return [_scanned(path, worker.words, worker.vocabulary.cuda_words) for path in paths]
 
 
-def _scanned(path: Path, vocabulary: Vocabulary) -> Scanned:
+def _scanned(path: Path, words: frozenset[bytes], cuda_words: frozenset[bytes]) -> Scanned:
     try:
         found = words_of(path.read_bytes())
     except OSError as error:
         return Scanned(path, unreadable=error.strerror or str(error))
-    is_candidate = not vocabulary.words.isdisjoint(found)
-    return Scanned(path, is_candidate, not vocabulary.cuda_words.isdisjoint(found))
+    is_candidate = not words or not words.isdisjoint(found)
+    return Scanned(path, is_candidate, not cuda_words.isdisjoint(found))
 
 
 def run_chunk(

@@ -80,6 +80,21 @@ def test_a_check_needs_no_libcst(tmp_path: Path) -> None:
     assert heavy(imported(tmp_path, "-c", script)) == set()
 
 
+def test_without_a_chip_no_manifest_is_read(tmp_path: Path) -> None:
+    tree(tmp_path, {"a.py": ASK})
+    modules = imported(tmp_path, "-m", "flmigrate", "rewrite", "a.py", "--exit-zero")
+    tables = {name for name in modules if name.startswith("flmigrate.manifests")}
+    assert tables <= {"flmigrate.manifests", "flmigrate.manifests.model"}
+    assert "flmigrate.rules.coverage" not in modules
+
+
+def test_coverage_needs_neither_libcst_nor_torch(tmp_path: Path) -> None:
+    tree(tmp_path, {"a.py": "import torch\n\nx = torch.nonzero(torch.ones(1))\n"})
+    modules = imported(tmp_path, "-m", "flmigrate", "coverage", "a.py", "--chip", "ascend")
+    assert "flmigrate.coverage" in modules
+    assert heavy(modules) == set()
+
+
 def test_an_edit_needs_libcst_but_none_of_its_slow_parts(tmp_path: Path) -> None:
     tree(tmp_path, {"a.py": MOVE})
     modules = imported(tmp_path, "-m", "flmigrate", "rewrite", "a.py")
@@ -126,17 +141,20 @@ def test_torch_is_imported_by_the_runtime_only() -> None:
 ROWS = (
     ("findings",),
     ("table_schema", "table_model", "table_checks", "tables"),
+    ("manifests",),
     ("encoding", "git", "ignores", "line_diffs"),
     ("config_checks", "discovery"),
     ("config", "files", "patches"),
     ("analysis",),
-    ("codemods", "rules", "notes", "suppressions"),
+    ("suppressions",),
+    ("codemods", "rules", "notes"),
     ("guard",),
     ("engine",),
     ("worker",),
     ("runner",),
-    ("migration",),
+    ("migration", "coverage", "explain", "rule_pages"),
     ("reports",),
+    ("runtime",),
     ("__init__",),
     ("cli",),
     ("__main__",),

@@ -25,7 +25,7 @@ def finding_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     for finding in result.left:
         if verbose or for_a_human(finding):
             text = f"{finding.message}: {finding.detail}" if finding.detail else finding.message
-            yield f"{_place(result.path, finding)}: {finding.code} {one_line(text)}"
+            yield f"{_place(result.path, finding)}: {finding.label} {one_line(text)}"
 
 
 def _place(path: str, finding: Finding) -> str:
