@@ -89,6 +89,19 @@ def test_an_unknown_receiver_is_only_possible() -> None:
     }
 
 
+def test_values_that_depend_on_each_other_are_followed_once() -> None:
+    lines = "    a = g(a * b, b) + a\n    b = h(b * a, a) + b\n    c = (a, b)[0] + c\n" * 40
+    text = f"import torch\ndef f(a, b, c: torch.Tensor):\n{lines}    return c * 2\n"
+    assert "torch.Tensor.__mul__[number]" in names(text)
+
+
+def test_a_value_that_is_made_of_itself_stays_what_it_is() -> None:
+    text = (
+        "import torch\ndef f(x: torch.Tensor):\n    x = x[1:]\n    x = x.view(3)\n    return -x\n"
+    )
+    assert "torch.Tensor.__neg__" in names(text)
+
+
 # --- findings ------------------------------------------------------------------------------
 
 

@@ -61,6 +61,9 @@ _TENSOR_ATTRIBUTES = frozenset("T mT H mH grad data real imag values indices".sp
 _SEVERAL_MODULES = frozenset({"LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"})
 
 
+_NONE_OPEN = 1_000_000  # deeper than anything
+
+
 class Tensors:
     """Kinds of values in one file."""
 
@@ -74,26 +77,40 @@ class Tensors:
         self._is_function = is_function
         self._telling = telling
         self._kinds: dict[ast.AST, str] = {}
-        self._open: set[ast.AST] = set()
+        # Values that are being asked about, with how deep; what met one of them; the least deep.
+        self._open: dict[ast.AST, int] = {}
+        self._partial: dict[ast.AST, str] = {}
+        self._lowest = _NONE_OPEN
 
     def kind(self, node: ast.AST | None) -> str:
         """``TENSOR``, ``TENSORS``, ``OTHER``, ``MODULE`` with a class, or ``UNKNOWN``."""
         if node is None:
             return UNKNOWN
         found = self._kinds.get(node)
+        if found is None:
+            found = self._partial.get(node)
         if found is not None:
             return found
         if node in self._open:
+            self._lowest = min(self._lowest, self._open[node])
             return SELF
-        self._open.add(node)
+        depth = self._open[node] = len(self._open)
+        above, self._lowest = self._lowest, depth
         try:
             found = self._kind(node)
         finally:
-            self._open.discard(node)
-        if self._open:  # what is found on the way to another value may be partial
-            return found
-        found = UNKNOWN if found == SELF else found
-        self._kinds[node] = found
+            del self._open[node]
+        # What met a value that is still being asked about may be partial.
+        is_whole = self._lowest >= depth
+        self._lowest = min(above, self._lowest)
+        if is_whole:
+            found = UNKNOWN if found == SELF else found
+            self._kinds[node] = found
+        else:
+            self._partial[node] = found
+        if not self._open:
+            self._partial.clear()
+            self._lowest = _NONE_OPEN
         return found
 
     def _kind(self, node: ast.AST) -> str:
@@ -288,12 +305,18 @@ class Tensors:
         return TENSORS if kind.rpartition(".")[2] in _SEVERAL_MODULES else TENSOR
 
     def _returned(self, path: str) -> str:
+        annotation = self._results.get(path)
+        return self._annotated(annotation) if annotation is not None else UNKNOWN
+
+    @cached_property
+    def _results(self) -> dict[str, ast.expr]:
+        """What the functions of the file are annotated to return."""
+        found = {}
         for kind in (ast.FunctionDef, ast.AsyncFunctionDef):
             for function in self.scopes.nodes[kind]:
                 if function.returns is not None:
-                    if LOCAL + self.names.qualified_name(function) == path:
-                        return self._annotated(function.returns)
-        return UNKNOWN
+                    found[LOCAL + self.names.qualified_name(function)] = function.returns
+        return found
 
     def _attribute(self, node: ast.Attribute) -> str:
         owner = self.names.own_class(node.value)

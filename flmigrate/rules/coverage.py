@@ -96,9 +96,23 @@ class Facts:
     def api(self, name: str) -> Api | None:
         """What a name, or an operator called by ``torch.ops``, asks a device for."""
         if "::" not in name:
-            return self.table.api(name)
+            return self.table.api(name) or self._same_named(name)
         space, _, op = name.partition("::")
         return Api(name, (op.removesuffix(".default"),)) if space == "aten" else None
+
+    def _same_named(self, name: str) -> Api | None:
+        """What no sample reached: the operator of the same name, in whatever overload."""
+        last = name.partition("[")[0].rpartition(".")[2]
+        found = self._overloads.get(last) if name.count(".") == 1 else None
+        return Api(name, (), tuple(found), origin="derived") if found else None
+
+    @cached_property
+    def _overloads(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for op in self.manifests[0].routes if self.manifests else ():
+            if not op.endswith("out"):
+                found.setdefault(op.partition(".")[0], []).append(op)
+        return found
 
     def leaves(self, name: str, manifest: Manifest) -> tuple[Leaf, ...]:
         """The leaf operators of a name on a configuration."""
