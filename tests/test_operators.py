@@ -6,9 +6,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from flmigrate import check_source, rewrite_source
 from flmigrate.analysis.operators import Operators
+from flmigrate.cli import main
 from flmigrate.rules.coverage import check, facts_for
 from tests.analysed import context_of
 
@@ -190,6 +192,17 @@ def test_a_measured_result_is_reported(tmp_path: Path) -> None:
     found, _in_the_backward_pass = check(context, ("cuda",), measured=(str(path),))
     assert found.label == "FL404[cuda]"
     assert found.message == "aten::mm was wrong as measured on 2026-11-30: by 2"
+
+
+def test_a_report_groups_places_by_operator(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("import torch\n" + "y = torch.nonzero(x)\n" * 3)
+    arguments = ["rewrite", str(path), "--diff", "--chip", "ascend", "--notes", "none"]
+    lines = CliRunner().invoke(main, arguments).output.splitlines()
+    assert f"  FL401[ascend] aten::nonzero: 3 places, first {path}:2:5" in lines
+    assert sum("FL401[ascend]" in line for line in lines) == 1
+    verbose = CliRunner().invoke(main, [*arguments, "--verbose"]).output
+    assert f"{path}:4:5: FL401[ascend] aten::nonzero raises" in verbose
 
 
 def test_check_source_takes_chips() -> None:
