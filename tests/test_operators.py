@@ -29,6 +29,7 @@ def names(text: str, *, possible: bool = False) -> set[str]:
 @pytest.mark.parametrize(
     ("text", "name"),
     [
+        ("import torch\ntorch.clamp(x, lo, hi)", "torch.clamp[number]"),
         ("import torch\ntorch.mm(a, b)", "torch.mm"),
         ("from torch import mm as m\nm(a, b)", "torch.mm"),
         ("import torch.nn.functional as F\nF.linear(a, b)", "torch.nn.functional.linear"),
@@ -148,7 +149,12 @@ def test_without_gradients_there_is_no_backward_pass(text: str) -> None:
 def test_operators_of_one_statement_share_a_finding() -> None:
     text = "import torch\ny = torch.nonzero(a), torch.hypot(a, a)\n"
     [found] = findings(text, "ascend")
-    assert found[:2] == ("FL401[ascend]", "aten::nonzero, hypot raises")
+    assert found[:2] == ("FL401[ascend]", "aten::nonzero, hypot raise")
+
+
+def test_operators_of_odd_arguments_are_not_written_into_the_code() -> None:
+    text = "import torch\ndef f(a: torch.Tensor, b: torch.Tensor):\n    return torch.matmul(a, b)\n"
+    assert findings(text, "gcu", "musa") == [], "vectors take other operators than matrices"
 
 
 def test_a_chip_without_kernels_is_not_marked_operator_by_operator() -> None:

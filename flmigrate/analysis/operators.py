@@ -374,8 +374,7 @@ def way_of_calling(call: ast.Call, name: str, first: int) -> str:
         is_text = isinstance(mode, ast.Constant) and isinstance(mode.value, str)
         return f"[{ast.literal_eval(mode)}]" if is_text else ""
     if name in _BY_NUMBER:
-        values = [*call.args[first:], *keywords.values()]
-        return "[number]" if values and _is_number(values[-1]) else ""
+        return "[number]"  # bounds and fillings that are tensors are rare
     if name in ("matmul", "bmm") and any(map(_is_batched, call.args)):
         return "[batch]"
     if name in _POOLS and call.args and ast.unparse(call.args[-1]) in ("1", "(1, 1)"):
@@ -383,15 +382,6 @@ def way_of_calling(call: ast.Call, name: str, first: int) -> str:
     if name == "Linear" and "bias" in keywords:
         return "[bias=False]" if ast.unparse(keywords["bias"]) == "False" else ""
     return "[plain]" if name in _PLAIN and keywords.keys() <= _HARMLESS else ""
-
-
-def _is_number(node: ast.expr) -> bool:
-    """A number as it is written: ``-1e4``, ``float("-inf")``."""
-    if isinstance(node, ast.UnaryOp):
-        node = node.operand
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return node.func.id == "float"
-    return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
 
 
 def _attention(call: ast.Call, keywords: dict[str | None, ast.expr]) -> str:

@@ -72,8 +72,7 @@ def _kind(word: str) -> str:
 def _merged(row: dict[str, Any], ops: list[str], other: Api | None) -> Merged:
     """One name. What one odd sample does not ask for counts where the other table is sure."""
     sure = {ops[n] for n in row["A"]}
-    known = other.parts if other is not None else {}
-    edges = row["E"].items()
+    edges = [(ops[int(op)], {ops[n] for n in into}) for op, into in row["E"].items()]
     forward, backward = {ops[n] for n in row["F"]}, {ops[n] for n in row["B"]}
     always_forward, always_backward = forward & sure, backward & sure
     if other is not None and other.origin != "derived":
@@ -84,17 +83,24 @@ def _merged(row: dict[str, Any], ops: list[str], other: Api | None) -> Merged:
         frozenset(backward),
         frozenset(always_forward),
         frozenset(always_backward),
-        {
-            ops[int(op)]: _parts({ops[n] for n in into}, known.get(ops[int(op)]))
-            for op, into in edges
-        },
+        {op: _parts(op, into, other) for op, into in edges},
     )
 
 
-def _parts(into: set[str], known: Parts | None) -> Parts:
-    """What an operator breaks into; the other table says what it does so only sometimes."""
-    perhaps = into & known.perhaps if known is not None else set()
-    return Parts(frozenset(into - perhaps), frozenset(perhaps))
+def _parts(op: str, into: set[str], other: Api | None) -> Parts:
+    """What an operator breaks into; the other table says what it does so only sometimes.
+
+    Where it takes the operator apart in another place, what it always reaches is what counts.
+    """
+    if other is None or other.origin == "derived":
+        return Parts(frozenset(into))
+    known = other.parts.get(op)
+    if known is not None:
+        sure = into - known.perhaps
+    else:
+        reached = {part for parts in other.parts.values() for part in parts.always}
+        sure = into & (reached | {*other.forward, *other.backward})
+    return Parts(frozenset(sure), frozenset(into - sure))
 
 
 if __name__ == "__main__":

@@ -324,7 +324,9 @@ def _finding(
     ops = tuple(s.removeprefix("aten::") for s in subjects if s.startswith("aten::"))
     others = sum(m.name not in facts.without_kernels for m in facts.manifests)
     chips = ("all",) if len(issue.chips) > 3 and len(issue.chips) >= others else issue.chips
-    message = f"{listed(subjects)} {issue.what}"
+    verb, _, rest = issue.what.partition(" ")
+    verb = _OF_SEVERAL.get(verb, verb) if len(subjects) > 1 else verb
+    message = f"{listed(subjects)} {verb} {rest}".rstrip()
     if not sure:
         message = f"possibly: {message}"
     advice = next((member.advice for _, member in members if member.advice), "")
@@ -341,6 +343,9 @@ def _finding(
         *(found.severity, None, found.note, found.detail, chips, ops),
         RESOLVED if sure else POSSIBLE,
     )
+
+
+_OF_SEVERAL = {"runs": "run", "raises": "raise", "has": "have", "was": "were", "makes": "make"}
 
 
 def listed(subjects: Iterable[str]) -> str:
