@@ -155,7 +155,11 @@ def _rounds(
     """Fix and look again until nothing is left to fix; keeps every look in ``contexts``."""
     source = Source(unit.text, unit.path)
     if not (unit.package_uses_target or _concerns(settings, source)):
-        return []
+        if not _has_operators(settings, source):
+            return []
+        # Nothing of a vendor's: only what the chips make of it is to be said.
+        contexts.append(_context(unit, settings, project, source))
+        return _finish(settings, contexts[0], _on_chips(settings, contexts[0]), state)
     is_given = bool(settings.canonical_vendor)
     if not is_given:
         settings = replace(settings, canonical_vendor=_vendor_of(unit.text, settings))
@@ -204,16 +208,18 @@ def _concerns(settings: Settings, source: Source) -> bool:
     if (target.device_type or target.namespace) in source.text:
         return True
     code = source.without_docstrings().encode("utf-8", "surrogatepass")
-    if may_concern(code, settings.vocabulary.words):
-        return True
-    return bool(settings.chips) and _has_operators(settings, code)
+    return may_concern(code, settings.vocabulary.words)
 
 
-def _has_operators(settings: Settings, code: bytes) -> bool:
+def _has_operators(settings: Settings, source: Source) -> bool:
+    """Whether a file may use operators that the chips of this run are asked about."""
+    if not settings.chips:
+        return False
     from flmigrate.rules import coverage
 
     if settings.possible:
         return True
+    code = source.text.encode("utf-8", "surrogatepass")
     return may_concern(code, coverage.words_for(settings.chips, settings.measured))
 
 

@@ -321,7 +321,7 @@ class Tensors:
     def _attribute(self, node: ast.Attribute) -> str:
         owner = self.names.own_class(node.value)
         if owner is not None:
-            return self._members.get((owner, node.attr), UNKNOWN)
+            return self._member(owner, node.attr)
         base = self.kind(node.value)
         if base == TENSOR:
             return TENSOR if node.attr in _TENSOR_ATTRIBUTES else OTHER
@@ -331,29 +331,39 @@ class Tensors:
             return TENSOR if node.attr in ("weight", "bias", "running_mean", "running_var") else ""
         return UNKNOWN
 
+    def _member(self, owner: ast.ClassDef, name: str) -> str:
+        """What a class of the file keeps in an attribute."""
+        if name in self._registered.get(owner, ()):
+            return TENSOR
+        return _one({self._kept(value) for value in self._stores.get((owner, name), ())})
+
     @cached_property
-    def _members(self) -> dict[tuple[ast.ClassDef, str], str]:
-        """What the classes of the file keep in their attributes."""
-        found: dict[tuple[ast.ClassDef, str], set[str]] = {}
+    def _stores(self) -> dict[tuple[ast.ClassDef, str], list[ast.expr | None]]:
+        """The values that classes assign to their attributes; ``None`` for any other way."""
+        found: dict[tuple[ast.ClassDef, str], list[ast.expr | None]] = {}
         for attribute in self.scopes.nodes[ast.Attribute]:
             if not isinstance(attribute.ctx, ast.Store):
                 continue
-            parent = self.scopes.parents.get(attribute)
-            value = getattr(parent, "value", None)
-            if not isinstance(parent, ast.Assign | ast.AnnAssign) or value is None:
-                value = None
             owner = self.names.own_class(attribute.value)
             if owner is not None:
-                key = (owner, attribute.attr)
-                found.setdefault(key, set()).add(self._kept(value))
+                parent = self.scopes.parents.get(attribute)
+                value = parent.value if isinstance(parent, ast.Assign | ast.AnnAssign) else None
+                if isinstance(parent, ast.Tuple):
+                    value = _element(parent, attribute, self.scopes.parents.get(parent))
+                found.setdefault((owner, attribute.attr), []).append(value)
+        return found
+
+    @cached_property
+    def _registered(self) -> dict[ast.ClassDef, set[str]]:
+        """Names under which classes register buffers and parameters."""
+        found: dict[ast.ClassDef, set[str]] = {}
         for call in self.scopes.nodes[ast.Call]:
             function = call.func
-            if isinstance(function, ast.Attribute) and function.attr in _REGISTERING:
+            if isinstance(function, ast.Attribute) and function.attr in _REGISTERING and call.args:
                 owner = self.names.own_class(function.value)
-                name = call.args[0] if call.args else None
-                if owner is not None and isinstance(name, ast.Constant):
-                    found.setdefault((owner, str(name.value)), set()).add(TENSOR)
-        return {key: _one(kinds) for key, kinds in found.items()}
+                if owner is not None and isinstance(call.args[0], ast.Constant):
+                    found.setdefault(owner, set()).add(str(call.args[0].value))
+        return found
 
     def _kept(self, value: ast.expr | None) -> str:
         if isinstance(value, ast.Constant) and value.value is None:
@@ -368,6 +378,14 @@ class Tensors:
 
 
 _REGISTERING = frozenset({"register_buffer", "register_parameter"})
+
+
+def _element(target: ast.Tuple, part: ast.expr, statement: ast.AST | None) -> ast.expr | None:
+    """The value that one part of a tuple is assigned, where both sides are written out."""
+    value = statement.value if isinstance(statement, ast.Assign) else None
+    if isinstance(value, ast.Tuple) and len(value.elts) == len(target.elts):
+        return value.elts[target.elts.index(part)]
+    return None
 
 
 def _one(kinds: set[str]) -> str:

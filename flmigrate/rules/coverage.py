@@ -247,6 +247,7 @@ def facts_for(chips: tuple[str, ...], measured: tuple[str, ...] = ()) -> Facts:
     return Facts(load_all(chips, measured))
 
 
+@cache
 def words_for(chips: tuple[str, ...], measured: tuple[str, ...] = ()) -> frozenset[bytes]:
     """Words of which a file must contain one to hold anything for these rules."""
     if not chips:
