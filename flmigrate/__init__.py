@@ -28,32 +28,46 @@ def rewrite_source(
     unsafe_fixes: bool = False,
     import_in: str | None = None,
     notes: bool = True,
+    chips: Sequence[str] = (),
+    possible: bool = False,
 ) -> Result:
     """Rewrite one file's text.
 
     ``path`` is only used in messages. ``import_in`` says where the target's import goes
     (``entry-points``, ``every-file``, ``none``; ``None`` is the target's own default);
-    ``notes`` switches inline notes. A text that cannot be parsed or safely edited gives a
-    result with outcome ``SKIPPED`` and a reason. Raises ``TableError`` for a bad target.
+    ``notes`` switches inline notes; ``chips`` are the chips whose operators are looked at, and
+    ``possible`` asks for what is not certain about them. A text that cannot be parsed or safely
+    edited gives a result with outcome ``SKIPPED`` and a reason. Raises ``TableError`` for a bad
+    target, ``ManifestError`` for an unknown chip.
     """
     from flmigrate.engine import Settings, Unit, rewrite_unit
     from flmigrate.runner import vocabulary_for, with_deep_stack
 
-    settings = Settings(vocabulary_for(target), unsafe_fixes, notes, import_in or "")
+    settings = Settings(
+        vocabulary_for(target),
+        unsafe_fixes,
+        notes,
+        import_in or "",
+        chips=_configurations(chips),
+        possible=possible,
+    )
     return with_deep_stack(lambda: rewrite_unit(Unit(path, text), settings).result)
 
 
-def check_source(text: str, *, path: str = "<stdin>", target: str = "fl") -> tuple[Finding, ...]:
+def check_source(
+    text: str, *, path: str = "<stdin>", target: str = "fl", chips: Sequence[str] = ()
+) -> tuple[Finding, ...]:
     """The findings of one file's text, fixable or not; the text is not rewritten.
 
     As ``flmigrate check``: comments that suppress are heeded, and an import is not reported
     beside its uses. Findings of severity ``INFO`` without a safe fix are remarks only. Raises
-    ``SyntaxError`` for a text that does not parse, ``TableError`` for a bad target.
+    ``SyntaxError`` for a text that does not parse, ``TableError`` for a bad target,
+    ``ManifestError`` for an unknown chip; ``chips`` are those whose operators are looked at.
     """
     from flmigrate.engine import Settings, Unit, check_unit
     from flmigrate.runner import vocabulary_for, with_deep_stack
 
-    settings = Settings(vocabulary_for(target))
+    settings = Settings(vocabulary_for(target), chips=_configurations(chips))
     result = with_deep_stack(lambda: check_unit(Unit(path, text), settings).result)
     if result.reason is not None:
         raise SyntaxError(result.reason.message)
@@ -71,6 +85,14 @@ def check_paths(paths: Sequence[Path | str], *, target: str = "fl", jobs: int = 
 
     places, config = _settings(paths, target)
     return check(places, Job(config, check_only=True), jobs=jobs)
+
+
+def _configurations(chips: Sequence[str]) -> tuple[str, ...]:
+    if not chips:
+        return ()
+    from flmigrate.manifests.store import check_chips
+
+    return check_chips(chips)
 
 
 def rewrite_paths(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -59,6 +60,10 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
             default="text",
             help="How to report.",
         ),
+        click.option(
+            "--chip", multiple=True, metavar="NAME|FILE|all", help="Look at what these chips run."
+        ),
+        click.option("--possible", is_flag=True, help="With --chip: also what is not certain."),
         click.option("-q", "--quiet", is_flag=True, help="No findings and no summary."),
         click.option("--exit-zero", is_flag=True, help="Exit with 0 although something is left."),
     )
@@ -74,7 +79,12 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--patch-dir", metavar="DIR", help="Write a series of patches for `git am` instead.")
 @click.option("-i", "--interactive", is_flag=True, help="Ask about each change, like `git add -p`.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that may change meaning.")
-@click.option("--notes/--no-notes", default=True, help="Inline notes at places left for a human.")
+@click.option(
+    "--notes",
+    type=click.Choice(["above", "end", "none"]),
+    help="Where inline notes go at places left for a human (above).",
+)
+@click.option("--no-notes", is_flag=True, help="The same as --notes none.")
 @click.option("--allow-dirty", is_flag=True, help="Also write files with uncommitted changes.")
 @click.option("-v", "--verbose", is_flag=True, help="Every fix and every remark too.")
 def rewrite(paths: tuple[str, ...], **options: Any) -> None:
@@ -130,8 +140,15 @@ def explain(place: str, **options: Any) -> None:
 
     Exit code 0: there is a condition. 1: there is none. 2: usage or configuration error.
     """
-    unset = {"import_in": None, "select": (), "ignore": (), "exclude": (), "exit_zero": False}
-    _run("explain", (place,), {**unset, "stdin_filename": "<stdin>", **options})
+    unset: dict[str, Any] = {
+        "import_in": None,
+        "select": (),
+        "ignore": (),
+        "exclude": (),
+        "chip": (),
+    }
+    unset |= {"stdin_filename": "<stdin>", "exit_zero": False}
+    _run("explain", (place,), {**unset, **options})
 
 
 @main.command()
@@ -142,6 +159,88 @@ def init(paths: tuple[str, ...], **options: Any) -> None:
     if len(paths) > 1:
         raise click.UsageError("one folder at a time")
     _run("init", paths, {**options, "exit_zero": False})
+
+
+@main.command()
+@click.argument("paths", nargs=-1, metavar="PATH...")
+@click.option("--chip", multiple=True, metavar="NAME|FILE|all", help="Which chips (all).")
+@click.option("--measured", multiple=True, metavar="FILE", help="Your own results (TOML).")
+@click.option("--explain", metavar="NAME", help="What a name or operator comes to; needs no PATH.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "html"]),
+    default="text",
+    show_default=True,
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to stdout.")
+@click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out, as in .gitignore.")
+@click.option("--possible", is_flag=True, help="Count what may be a tensor too.")
+@click.option("-v", "--verbose", is_flag=True, help="All places.")
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=0), default=0, help="Processes; 0: one per core."
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 although a chip is blocked.")
+def coverage(paths: tuple[str, ...], **options: Any) -> None:
+    """Which operators the code under PATH needs, and where each would run on every chip.
+
+    Exit code 0: it runs on all of them, natively or by the CPU. 1: a chip is blocked, or a file
+    was skipped. 2: usage or configuration error.
+    """
+    _run("coverage", paths, options)
+
+
+@main.group()
+def manifest() -> None:
+    """What is known of each chip: the route of every operator, and hazards."""
+
+
+@manifest.command("list")
+def manifest_list() -> None:
+    """List the configurations that are known."""
+    _run("manifest", (), {"what": "list", "exit_zero": False})
+
+
+@manifest.command("show")
+@click.argument("chip", metavar="NAME|FILE")
+@click.option("--op", metavar="OP", help="Only the route of this operator (aten::mm, or mm).")
+@click.option("--measured", multiple=True, metavar="FILE", help="Your own results (TOML).")
+def manifest_show(chip: str, **options: Any) -> None:
+    """Show one configuration, or the route of an operator on it."""
+    _run("manifest", (chip,), {"what": "show", "exit_zero": False, **options})
+
+
+@manifest.command("diff")
+@click.argument("before", metavar="BEFORE")
+@click.argument("after", metavar="AFTER")
+@click.option("--ops", is_flag=True, help="Every operator whose route differs.")
+def manifest_diff(before: str, after: str, **options: Any) -> None:
+    """Compare two configurations, by name or by file."""
+    _run("manifest", (before, after), {"what": "diff", "exit_zero": False, **options})
+
+
+@manifest.command("import")
+@click.argument("path", metavar="PATH")
+@click.option("--config", metavar="NAME", help="Which of the configuration files in PATH.")
+@click.option("--chip", metavar="NAME", help="The chip, where the file does not say.")
+@click.option("--since", default="", metavar="VERSION", help="The Torch-FL version or commit.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to stdout.")
+def manifest_import(path: str, **options: Any) -> None:
+    """Make a manifest from an installed Torch-FL, or from one of its configuration files."""
+    _run("manifest", (path,), {"what": "import", "exit_zero": False, **options})
+
+
+@main.command()
+@click.argument("code", metavar="CODE")
+def rule(code: str) -> None:
+    """Explain a rule: what it does, why, examples, what to do."""
+    _run("rule", (code,), {"exit_zero": False})
+
+
+@main.command()
+def rules() -> None:
+    """List the rules."""
+    _run("rules", (), {"exit_zero": False})
 
 
 def _run(name: str, paths: tuple[str, ...], options: dict[str, Any]) -> None:

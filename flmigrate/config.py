@@ -30,7 +30,9 @@ class Config:
     ``root`` is the folder that ``exclude`` and ``per_file_ignores`` are relative to, and
     ``path`` the file the settings came from, if any. ``target`` is a table's name or the
     absolute path of a user's own. ``canonical_vendor`` is ``None`` unless configured: the
-    vendor is then chosen by what the project has.
+    vendor is then chosen by what the project has. ``chips`` are the configurations whose
+    operators are looked at, ``measured`` absolute paths of files with the user's own results;
+    ``notes`` is where inline notes go: ``above``, ``end`` or ``none``.
     """
 
     root: Path
@@ -44,6 +46,9 @@ class Config:
     canonical_vendor: str | None = None
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
     check: CheckSettings = field(default_factory=CheckSettings)
+    chips: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
+    notes: str = "above"
 
     def is_enabled(self, code: str, path: Path) -> bool:
         """Whether findings with this rule code are reported, and fixed, in the file.

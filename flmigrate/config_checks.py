@@ -14,6 +14,7 @@ from typing import Any
 from flmigrate.ignores import compile_patterns
 
 IMPORT_IN = ("entry-points", "every-file", "none")
+NOTES = ("above", "end", "none")
 
 _TABLES = Path(__file__).parent
 _CODE = re.compile(r"ALL|FL\d{0,3}")
@@ -105,6 +106,41 @@ def check_import_in(place: str, key: str = "import-in") -> str:
     return _one_of(place, IMPORT_IN, key, "value")
 
 
+def check_notes(place: str, key: str = "notes") -> str:
+    """One of ``NOTES``. Raises ``Invalid`` for anything else."""
+    return _one_of(place, NOTES, key, "value")
+
+
+def check_chip_names(chips: Iterable[str], root: Path) -> tuple[str, ...]:
+    """The configurations that names of chips, ``all`` and paths of manifests stand for.
+
+    Raises ``Invalid`` for a name that is none.
+    """
+    found = [name for chip in chips for name in _configurations(chip, root)]
+    return tuple(dict.fromkeys(found))
+
+
+def _configurations(chip: str, root: Path) -> tuple[str, ...]:
+    from flmigrate.manifests.model import ManifestError
+    from flmigrate.manifests.store import check_chips
+
+    try:
+        return check_chips([chip], root)
+    except ManifestError as error:
+        raise Invalid(str(error), chip) from None
+
+
+def check_files(paths: Iterable[str], root: Path, key: str) -> tuple[str, ...]:
+    """Absolute paths of files that are relative to ``root``. Raises ``Invalid`` for one missing."""
+    found = []
+    for path in paths:
+        whole = root.absolute() / path
+        if not whole.is_file():
+            raise Invalid(f"{key}: no such file: {whole}", path)
+        found.append(str(whole))
+    return tuple(found)
+
+
 def check_globs(globs: Iterable[str], key: str) -> tuple[str, ...]:
     """The gitignore patterns, as a tuple. Raises ``Invalid`` for one that git would not take."""
     globs = tuple(globs)
@@ -155,6 +191,9 @@ CHECKS: dict[str, Callable[[Any, Path, Collection[str] | None], Any]] = {
     "canonical-vendor": lambda value, _, __: check_vendors(
         [_typed(value, str, "canonical-vendor")], "canonical-vendor"
     )[0],
+    "chips": lambda value, root, _: check_chip_names(_strings(value, "chips"), root),
+    "measured": lambda value, root, _: check_files(_strings(value, "measured"), root, "measured"),
+    "notes": lambda value, _, __: check_notes(_typed(value, str, "notes")),
     "per-file-ignores": lambda value, _, known: _check_per_file(value, known),
     "check": lambda value, root, _: _check_table(value, root),
 }

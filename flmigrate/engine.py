@@ -59,7 +59,10 @@ class Settings:
     ``every-file``, ``none`` or empty for the target's own default. ``vendor_at_rest`` is the
     canonical vendor that a second run will find in the project, where that is known to be
     another than this run finds; empty leaves it to the file. ``require_reason`` asks, in a
-    check, for the reason of every suppression.
+    check, for the reason of every suppression. ``chips`` are the configurations
+    whose operators are looked at (none: operators are not), ``measured`` files with the user's
+    own results, ``possible`` asks for findings that are not certain; ``notes_at`` is ``above``
+    (the statement) or ``end`` (of its last line).
     """
 
     vocabulary: Vocabulary
@@ -71,6 +74,10 @@ class Settings:
     enabled: Callable[[str], bool] = _always
     vendor_at_rest: str = ""
     require_reason: bool = False
+    chips: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
+    possible: bool = False
+    notes_at: str = "above"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +156,15 @@ def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -
     contexts: list[Context] = []
     try:
         source = Source(unit.text, unit.path)
-        if not _concerns(settings, source):
+        concerns = _concerns(settings, source)
+        if not concerns and not _has_operators(settings, source):
             return Analysed(Result(unit.path, Outcome.UNCHANGED))
         context = _context(unit, settings, project, source)
         contexts.append(context)
-        findings = without_repeats(context, _findings(unit, settings, context, state))
+        findings: list[Finding] = []
+        if concerns:
+            findings += without_repeats(context, _findings(unit, settings, context, state))
+        findings += _on_chips(settings, context)
         findings += _about_comments(unit, settings, context, project)
         pending = context.devices.pending | context.backends.pending
     except SyntaxError as error:
@@ -216,7 +227,11 @@ def _rounds(
     """Fix and look again until nothing is left to fix; keeps every look in ``contexts``."""
     source = Source(unit.text, unit.path)
     if not (unit.package_uses_target or _concerns(settings, source)):
-        return []
+        if not _has_operators(settings, source):
+            return []
+        # Nothing of a vendor's: only what the chips make of it is to be said.
+        contexts.append(_context(unit, settings, project, source))
+        return _finish(settings, contexts[0], _on_chips(settings, contexts[0]), state)
     is_given = bool(settings.canonical_vendor)
     if not is_given:
         settings = replace(settings, canonical_vendor=_vendor_of(unit.text, settings))
@@ -249,6 +264,7 @@ def _rounds(
             if state.fixed:
                 guard_names(contexts[0], context)
                 guard_compilation(contexts[0], context)
+            findings += _on_chips(settings, context)
             return _finish(settings, context, findings, state)
         _apply(context, contexts[0].source, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
@@ -265,6 +281,18 @@ def _concerns(settings: Settings, source: Source) -> bool:
         return True
     code = source.without_docstrings().encode("utf-8", "surrogatepass")
     return may_concern(code, settings.vocabulary.words)
+
+
+def _has_operators(settings: Settings, source: Source) -> bool:
+    """Whether a file may use operators that the chips of this run are asked about."""
+    if not settings.chips:
+        return False
+    from flmigrate.rules import coverage
+
+    if settings.possible:
+        return True
+    code = source.text.encode("utf-8", "surrogatepass")
+    return may_concern(code, coverage.words_for(settings.chips, settings.measured))
 
 
 def _context(unit: Unit, settings: Settings, project: Project | None, source: Source) -> Context:
@@ -318,6 +346,25 @@ def _leftovers(
         elsewhere = project.users(Path(unit.path)) if project is not None else None
         findings = list(unused.check(before, after, elsewhere))
     return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
+
+
+def _on_chips(settings: Settings, context: Context) -> list[Finding]:
+    """What the chips make of the finished code: it has no fix, so one look is enough."""
+    if not settings.chips:
+        return []
+    from flmigrate.rules import coverage  # and its tables, for runs that name a chip
+
+    suppressions = read_suppressions(context)
+    found = coverage.check(
+        context, settings.chips, possible=settings.possible, measured=settings.measured
+    )
+    return [
+        finding
+        for finding in found
+        if settings.enabled(finding.code)
+        and not suppressions.silences(finding)
+        and not any(span.contains(finding.span) for span in suppressions.kept)
+    ]
 
 
 def _uses_target(context: Context) -> bool:
@@ -464,9 +511,9 @@ def _finish(
     left = [_as_left(finding, settings, state) for finding in findings]
     if not settings.notes:
         return left
-    notes = [Note(f.span.start, f.code, f.message) for f in left if f.note]
+    notes = [Note(f.span.start, f.label, f.message) for f in left if f.note]
     text, growth = insert_notes(
-        context, notes, lambda code: code in RULES and settings.enabled(code)
+        context, notes, lambda code: _decides_on(code, settings), at_end=settings.notes_at == "end"
     )
     if text == state.text:
         return left
@@ -478,6 +525,16 @@ def _finish(
         raise GuardError("a note would have changed the program")
     state.text = text
     return [_shifted(finding, growth, noted) for finding in left]
+
+
+def _decides_on(code: str, settings: Settings) -> bool:
+    """Whether notes with a code are this run's to keep up to date.
+
+    Those about chips are another run's where this one looks at no chip.
+    """
+    if code not in RULES or not settings.enabled(code):
+        return False
+    return bool(settings.chips) or code[2] not in "456"
 
 
 def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:

@@ -223,6 +223,9 @@ class Finding:
     ``message`` is short enough for an inline comment; ``detail`` says more in reports.
     ``note`` asks for that comment when the place is left for a human; findings about a whole
     contract (a user-defined method, a third-party runtime) are reported only.
+    Findings about operators name the ``chips`` (configurations; empty for all other findings) and
+    the leaf ``ops``; their ``confidence`` is ``possible`` where only a method's name speaks for a
+    tensor.
     """
 
     code: str
@@ -235,6 +238,14 @@ class Finding:
     fix: Fix | None = None
     note: bool = False
     detail: str = ""
+    chips: tuple[str, ...] = ()
+    ops: tuple[str, ...] = ()
+    confidence: str = "resolved"
+
+    @property
+    def label(self) -> str:
+        """The code as notes and reports show it: with the chips it is about."""
+        return f"{self.code}[{','.join(self.chips)}]" if self.chips else self.code
 
 
 class Outcome(enum.Enum):

@@ -1,4 +1,4 @@
-"""Inline notes: ``# flmigrate: FL103 ...`` on a line of its own above the statement.
+"""Inline notes: ``# flmigrate: FL103 ...``, on a line of its own above the statement or at its end.
 
 One note per statement. A later run refreshes it, or removes it when the place is settled;
 other comments, and notes of rules that the run does not select, are never touched.
@@ -9,19 +9,24 @@ from __future__ import annotations
 import ast
 import bisect
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.source import Source
+from flmigrate.suppressions import comments
 
 _NOTE = re.compile(r"[ \t\f]*# flmigrate: (FL\d{3}\b.*)")
-_PART = re.compile(r"; (?=FL\d{3} )")
+_NOTE_IN_COMMENT = re.compile(r"# flmigrate: (FL\d{3}\b.*)")
+_PART = re.compile(r"; (?=FL\d{3}(?: |\[))")
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to say at the statement that contains ``offset``."""
+    """Something to say at the statement that contains ``offset``.
+
+    ``code`` may name chips: ``FL402[ascend]``.
+    """
 
     offset: int
     code: str
@@ -29,25 +34,48 @@ class Note:
 
 
 def insert_notes(
-    context: Context, notes: Sequence[Note], ours: Callable[[str], bool]
+    context: Context,
+    notes: Sequence[Note],
+    ours: Callable[[str], bool],
+    *,
+    at_end: bool = False,
 ) -> tuple[str, list[tuple[int, int]]]:
     """Bring the notes of a file up to date; ``ours`` says which codes this run decides on.
+
+    With ``at_end`` a note goes behind its statement, after other comments there; where no
+    comment can stand, or the statement has a suite, it goes above all the same.
 
     Returns the new text and, for every change, where it was made and how many characters the
     text grew there (negative where a stale note went).
     """
     source = context.source
-    wanted: dict[int, list[str]] = {}
+    above: dict[int, list[str]] = {}
+    behind: dict[int, list[str]] = {}
     for note in notes:
-        line = _line_for(context, note.offset)
+        last = _last_line(context, note.offset) if at_end else 0
+        line = last or _line_for(context, note.offset)
+        parts = (behind if last else above).setdefault(line, [])
         part = f"{note.code} {' '.join(note.message.split())}"
-        parts = wanted.setdefault(line, [])
         if part not in parts:
             parts.append(part)
-    present = _present(context)
+    changes = [*_above(context, above, ours), *_behind(context, behind, ours)]
     pieces: list[str] = []
     growth: list[tuple[int, int]] = []
     at = 0
+    for start, end, text in sorted(changes):
+        pieces += [source.text[at:start], text]
+        growth.append((end, len(text) - (end - start)))
+        at = end
+    pieces.append(source.text[at:])
+    return "".join(pieces), growth
+
+
+def _above(
+    context: Context, wanted: dict[int, list[str]], ours: Callable[[str], bool]
+) -> Iterator[tuple[int, int, str]]:
+    """Changes to notes on lines of their own: start, end, new text."""
+    source = context.source
+    present = _present(context)
     for line in sorted(wanted.keys() | present.keys()):
         first, old = present.get(line, (line, []))
         others = [part for part in old if not ours(part[:5])]
@@ -58,13 +86,58 @@ def insert_notes(
         content = source.line_text(line if line in wanted else first)
         indent = content[: len(content) - len(content.lstrip())]
         text = f"{indent}# flmigrate: {'; '.join(parts)}{source.newline}" if parts else ""
-        if source.text[start:end] == text:
-            continue
-        pieces += [source.text[at:start], text]
-        growth.append((end, len(text) - (end - start)))
-        at = end
-    pieces.append(source.text[at:])
-    return "".join(pieces), growth
+        if source.text[start:end] != text:
+            yield start, end, text
+
+
+def _behind(
+    context: Context, wanted: dict[int, list[str]], ours: Callable[[str], bool]
+) -> Iterator[tuple[int, int, str]]:
+    """Changes to notes at the ends of lines: start, end, new text."""
+    source = context.source
+    present = _present_behind(context)
+    for line in sorted(wanted.keys() | present.keys()):
+        end = source.starts[line - 1] + len(source.line_text(line))
+        start, old = present.get(line, (end, []))
+        others = [part for part in old if not ours(part[:5])]
+        parts = sorted(wanted.get(line, [])) + others
+        text = f"  # flmigrate: {'; '.join(parts)}" if parts else ""
+        start -= len(source.text[:start]) - len(source.text[:start].rstrip(" \t"))
+        if source.text[start:end] != text:
+            yield start, end, text
+
+
+def _present_behind(context: Context) -> dict[int, tuple[int, list[str]]]:
+    """Notes at the ends of lines: line -> (where the note starts, parts)."""
+    source = context.source
+    if "# flmigrate: FL" not in source.text:
+        return {}
+    found: dict[int, tuple[int, list[str]]] = {}
+    for token in comments(source.text):
+        match = _NOTE_IN_COMMENT.search(token.string)
+        line, column = token.start
+        if match is not None and source.line_text(line)[:column].strip():
+            start = source.starts[line - 1] + column + match.start()
+            found[line] = (start, _PART.split(match.group(1)))
+    return found
+
+
+def _last_line(context: Context, offset: int) -> int:
+    """The line behind which a note about ``offset`` can stand, or 0 where none can."""
+    source = context.source
+    node: ast.AST | None = None
+    block = _parts(source.tree)
+    while block:
+        at = bisect.bisect_right(block, offset, key=lambda part: _start(context, part)) - 1
+        if at < 0 or source.end(block[at]) <= offset:
+            break
+        node = block[at]
+        block = _parts(node)
+    if not isinstance(node, ast.stmt) or _parts(node):
+        return 0
+    line = source.position(source.end(node))[0]
+    goes_on = source.line_text(line).endswith("\\") or line + 1 in _lines_inside_strings(context)
+    return 0 if goes_on else line
 
 
 def _line_start(source: Source, line: int) -> int:

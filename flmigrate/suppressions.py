@@ -84,7 +84,7 @@ def read_suppressions(context: Context) -> Suppressions:
     text = context.source.text
     if "flmigrate:" not in text or not COMMENT.search(text):
         return found
-    for token in _comments(text):
+    for token in comments(text):
         line, column = token.start
         # Comments for several tools may share a line: ``# pragma: no cover  # flmigrate: keep``.
         for match in COMMENT.finditer(token.string):
@@ -153,7 +153,8 @@ def comment_findings(
             yield context.finding("FL702", message, comment.span)
 
 
-def _comments(text: str) -> Iterator[TokenInfo]:
+def comments(text: str) -> Iterator[TokenInfo]:
+    """The comments of a source."""
     import io
     import tokenize  # 10 ms, for files with suppressions only
 

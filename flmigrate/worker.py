@@ -45,6 +45,18 @@ class Job:
     notes: bool = True
     check_only: bool = False
     contents: Mapping[Path, bytes] = field(default_factory=dict)
+    possible: bool = False
+
+    def words(self, vocabulary: Vocabulary) -> frozenset[bytes]:
+        """Words of which a file must contain one to be looked at; none if all files are."""
+        chips = self.config.chips
+        if not chips:
+            return vocabulary.words
+        if self.possible:
+            return frozenset()
+        from flmigrate.rules.coverage import words_for  # and its tables, once per process
+
+        return vocabulary.words | words_for(chips, self.config.measured)
 
     def read(self, path: Path) -> bytes:
         """The bytes of a file of this run; raises ``OSError``."""
@@ -88,6 +100,7 @@ class Worker:
         self.job = job
         self.canonical_vendor = ""
         self.vocabulary = vocabulary_for(job.config.target)
+        self.words = job.words(self.vocabulary)
         self.project = Project(module_names(files), self.vocabulary, job.read_text)
         self.project.drop_vendors = job.config.drop_vendors
 
@@ -97,13 +110,17 @@ class Worker:
         return Settings(
             self.vocabulary,
             self.job.unsafe_fixes,
-            self.job.notes,
+            self.job.notes and config.notes != "none",
             config.import_in or "",
             self.canonical_vendor,
             config.drop_vendors,
             codes_for(work.path),
             work.vendor_at_rest,
             config.check.require_reason,
+            config.chips,
+            config.measured,
+            self.job.possible,
+            config.notes,
         )
 
     def run(self, work: Work) -> Analysed:
@@ -173,7 +190,7 @@ def scan(paths: Sequence[Path]) -> list[Scanned]:
 
 
 def _scanned(path: Path, worker: Worker) -> Scanned:
-    vocabulary = worker.vocabulary
+    words, cuda_words = worker.words, worker.vocabulary.cuda_words
     try:
         data = worker.job.read(path)
         if path.suffix == NOTEBOOK:
@@ -181,8 +198,8 @@ def _scanned(path: Path, worker: Worker) -> Scanned:
         found = words_of(data)
     except OSError as error:
         return Scanned(path, unreadable=error.strerror or str(error))
-    is_candidate = not vocabulary.words.isdisjoint(found)
-    return Scanned(path, is_candidate, not vocabulary.cuda_words.isdisjoint(found))
+    is_candidate = not words or not words.isdisjoint(found)
+    return Scanned(path, is_candidate, not cuda_words.isdisjoint(found))
 
 
 def run_chunk(

@@ -71,6 +71,8 @@ class Options:
     unsafe_fixes: bool = False
     canonical_vendor: str | None = None
     drop_vendors: tuple[str, ...] = ()
+    chips: tuple[str, ...] = ()
+    possible: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +232,11 @@ def _read_options(path: Path, text: str) -> Options:
     unsafe_fixes = values.pop("unsafe-fixes", None) is not None
     canonical = values.pop("canonical-vendor", None)
     dropped = tuple(filter(None, values.pop("drop-vendors", "").split("+")))
+    chips = tuple(filter(None, values.pop("chip", "").split("/")))
+    possible = values.pop("possible", None) is not None
     if values or import_in not in _IMPORT_IN:
         raise CaseError(f"{path}:1: unknown option in {text!r}")
-    return Options(target, import_in, unsafe_fixes, canonical, dropped)
+    return Options(target, import_in, unsafe_fixes, canonical, dropped, chips, possible)
 
 
 def _choice(path: Path, header: dict[str, str], key: str, word: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from flmigrate.cli import main
+from flmigrate.rules import RULES
 from tests.command_line import (
     ASK,
     MOVE,
@@ -311,6 +313,30 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
+
+
+# --- rules ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", list(RULES))
+def test_every_rule_is_explained(code: str) -> None:
+    done = CliRunner().invoke(main, ["rule", code.lower()])
+    assert done.exit_code == 0
+    assert done.output.startswith(f"## {code} {RULES[code]}\n")
+    parts = re.findall(r"^### (.+)$", done.output, re.MULTILINE)
+    assert parts == ["What it does", "Why it matters", "Example", "Fix safety", "References"]
+
+
+def test_rules_lists_all() -> None:
+    lines = CliRunner().invoke(main, ["rules"]).output.splitlines()
+    assert lines == [f"{code}  {name}" for code, name in RULES.items()]
+
+
+@pytest.mark.parametrize(("code", "words"), [("FL999", "unknown rule code"), ("FL4", "no single")])
+def test_a_code_that_is_no_rule(code: str, words: str) -> None:
+    done = CliRunner().invoke(main, ["rule", code])
+    assert done.exit_code == 2
+    assert words in done.output
 
 
 # --- progress ------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ import pytest
 from flmigrate.config import Config
 from flmigrate.encoding import decode, encode
 from flmigrate.findings import Finding, Outcome, Severity
+from flmigrate.manifests.store import check_chips
 from flmigrate.runner import Job, rewrite_files, with_deep_stack
 from tests.corpus_cases import Case, CaseError, Place, load_cases, read_case
 
@@ -26,6 +27,10 @@ CASES = load_cases()
 RULES = frozenset(f"FL1{number:02}" for number in range(1, 23))
 _FAMILIES = frozenset(
     {"FL201", "FL202", "FL203", "FL204", "FL301", "FL302", "FL303", "FL304", "FL305"}
+)
+_CHIPS = frozenset(
+    [*(f"FL40{n}" for n in range(1, 6)), *(f"FL50{n}" for n in range(1, 5))]
+    + [f"FL60{n}" for n in range(1, 9)]
 )
 
 _NOTE = re.compile(r"[ \t\f]*# flmigrate: FL\d{3}\b")
@@ -60,9 +65,11 @@ def _rewrite(case: Case, files: dict[str, bytes], folder: Path) -> dict[str, Out
         import_in=options.import_in,
         canonical_vendor=options.canonical_vendor,
         drop_vendors=options.drop_vendors,
+        chips=check_chips(options.chips),
     )
     outputs: dict[str, Output] = {}
-    for result in rewrite_files(list(paths), Job(config, unsafe_fixes=options.unsafe_fixes)):
+    job = Job(config, unsafe_fixes=options.unsafe_fixes, possible=options.possible)
+    for result in rewrite_files(list(paths), job):
         name = paths[Path(result.path)]
         data, text = files[name], ""
         if result.outcome is Outcome.CHANGED:
@@ -197,7 +204,7 @@ def _shown(data: bytes) -> str | bytes:
         return data
 
 
-@pytest.mark.parametrize("code", sorted(RULES | _FAMILIES))
+@pytest.mark.parametrize("code", sorted(RULES | _FAMILIES | _CHIPS))
 def test_rule_has_a_case_and_two_near_misses(code: str) -> None:
     assert any(code in case.reported for case in CASES)
     assert sum(code in case.near_misses for case in CASES) >= 2

@@ -122,7 +122,7 @@ def _examples(page: Path) -> Iterator[Example]:
 
 def _rewritten(example: Example) -> Result:
     options = dict(option.partition("=")[::2] for option in example.options)
-    known = {"target", "import-in", "unsafe-fixes", "silent"}
+    known = {"target", "import-in", "unsafe-fixes", "silent", "chip"}
     assert options.keys() <= known, f"unknown options: {options.keys() - known}"
     return rewrite_source(
         example.before,
@@ -130,6 +130,7 @@ def _rewritten(example: Example) -> Result:
         import_in=options.get("import-in", "none"),
         unsafe_fixes="unsafe-fixes" in options,
         notes=False,
+        chips=[options["chip"]] if "chip" in options else [],
     )
 
 

@@ -27,6 +27,8 @@ def noted(
     notes: Sequence[tuple[str, str]],
     ours: Callable[[str], bool] = every,
     nth: int = 0,
+    *,
+    at_end: bool = False,
 ) -> str:
     """The text with ``(place, message)`` notes; a place is a piece of the text."""
     found = []
@@ -35,7 +37,7 @@ def noted(
         for _ in range(nth + 1):
             offset = text.index(place, offset + 1)
         found.append(Note(offset, message[:5], message[6:]))
-    after, growth = insert_notes(context_of(text), found, ours)
+    after, growth = insert_notes(context_of(text), found, ours, at_end=at_end)
     assert len(after) - len(text) == sum(size for _, size in growth)
     assert ast.dump(ast.parse(after)) == ast.dump(ast.parse(text))
     return after
@@ -205,9 +207,47 @@ def test_other_comments_stay(comment: str) -> None:
     assert noted(text, [("X", "FL104 two")]) == f"{comment}\n# flmigrate: FL104 two\nX\n"
 
 
-def test_comment_behind_a_statement_stays() -> None:
-    text = "X  # flmigrate: FL103 gone\nY\n"
+def test_a_note_behind_a_statement_goes_when_it_is_settled() -> None:
+    assert noted("X  # flmigrate: FL103 gone\nY\n", []) == "X\nY\n"
+    assert noted("X  # noqa  # flmigrate: FL103 gone\nY\n", []) == "X  # noqa\nY\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'X = "# flmigrate: FL103 gone"\n',
+        "X  # about FL103\n",
+        'X = """a\n# flmigrate: FL103 b\n"""\n',
+    ],
+)
+def test_what_only_looks_like_a_note_behind_a_statement_stays(text: str) -> None:
     assert noted(text, []) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("X\n", "X  # flmigrate: FL104 two\n"),
+        ("X", "X  # flmigrate: FL104 two"),
+        ("X  # type: ignore\n", "X  # type: ignore  # flmigrate: FL104 two\n"),
+        ("f(\n    X,\n)\nY\n", "f(\n    X,\n)  # flmigrate: FL104 two\nY\n"),
+        ("X; y = 1\n", "X; y = 1  # flmigrate: FL104 two\n"),
+        ("X  # flmigrate: FL104 old\n", "X  # flmigrate: FL104 two\n"),
+        ("# flmigrate: FL104 two\nX\n", "X  # flmigrate: FL104 two\n"),
+        ("if X:\n    y\n", "# flmigrate: FL104 two\nif X:\n    y\n"),
+        ('X; y = """\n"""\n', '# flmigrate: FL104 two\nX; y = """\n"""\n'),
+        ("@X\ndef f():\n    y\n", "# flmigrate: FL104 two\n@X\ndef f():\n    y\n"),
+        ('f(X, """\n""")\n', 'f(X, """\n""")  # flmigrate: FL104 two\n'),
+    ],
+)
+def test_a_note_behind_a_statement(text: str, expected: str) -> None:
+    assert noted(text, [("X", "FL104 two")], at_end=True) == expected
+    assert noted(expected, [("X", "FL104 two")], at_end=True) == expected
+
+
+def test_a_note_that_names_chips_is_read_back() -> None:
+    text = "# flmigrate: FL401[ascend,gcu] a raises; FL402[musa] b\nX\n"
+    assert noted(text, [], lambda code: code == "FL401") == "# flmigrate: FL402[musa] b\nX\n"
 
 
 @pytest.mark.parametrize(

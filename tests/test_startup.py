@@ -90,6 +90,21 @@ def test_the_check_command_needs_no_libcst(tmp_path: Path, options: list[str]) -
     assert heavy(modules) == set()
 
 
+def test_without_a_chip_no_manifest_is_read(tmp_path: Path) -> None:
+    tree(tmp_path, {"a.py": ASK})
+    modules = imported(tmp_path, "-m", "flmigrate", "rewrite", "a.py", "--exit-zero")
+    tables = {name for name in modules if name.startswith("flmigrate.manifests")}
+    assert tables <= {"flmigrate.manifests", "flmigrate.manifests.model"}
+    assert "flmigrate.rules.coverage" not in modules
+
+
+def test_coverage_needs_neither_libcst_nor_torch(tmp_path: Path) -> None:
+    tree(tmp_path, {"a.py": "import torch\n\nx = torch.nonzero(torch.ones(1))\n"})
+    modules = imported(tmp_path, "-m", "flmigrate", "coverage", "a.py", "--chip", "ascend")
+    assert "flmigrate.coverage" in modules
+    assert heavy(modules) == set()
+
+
 def test_an_edit_needs_libcst_but_none_of_its_slow_parts(tmp_path: Path) -> None:
     tree(tmp_path, {"a.py": MOVE})
     modules = imported(tmp_path, "-m", "flmigrate", "rewrite", "a.py")
@@ -136,6 +151,7 @@ def test_torch_is_imported_by_the_runtime_only() -> None:
 ROWS = (
     ("findings",),
     ("table_schema", "table_model", "table_checks", "tables"),
+    ("manifests",),
     ("encoding", "git", "ignores", "line_diffs", "origins"),
     ("hunks",),
     ("notebooks",),
@@ -144,16 +160,18 @@ ROWS = (
     ("config", "files", "patches"),
     ("additions",),
     ("analysis",),
-    ("codemods", "rules", "notes", "suppressions"),
+    ("suppressions",),
+    ("codemods", "rules", "notes"),
     ("guard",),
     ("engine",),
     ("worker",),
     ("runner",),
     ("migration",),
     ("project_files",),
-    ("checking", "explaining", "fingerprints"),
+    ("checking", "coverage", "explain", "explaining", "fingerprints", "rule_pages"),
     ("baseline", "choosing", "proposal", "series"),
     ("reports",),
+    ("runtime",),
     ("__init__",),
     ("commands",),
     ("cli",),

@@ -22,6 +22,7 @@ _COLLECTED = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.Return, ast.Subscript),
     *(ast.Set, ast.Tuple, ast.List, ast.Match, ast.Expr, ast.Assert, ast.Try),
     *(ast.While, ast.comprehension),
+    *(ast.BinOp, ast.AugAssign, ast.UnaryOp),
 )
 
 

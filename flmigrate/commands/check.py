@@ -39,7 +39,9 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
         raise click.UsageError("'-' stands alone, without --staged and --diff-base")
     if not paths and not wants_new:
         raise click.UsageError("Missing argument 'PATH...'.")
-    job = Job(settings(paths[0] if paths else "", options), check_only=True)
+    job = Job(
+        settings(paths[0] if paths else "", options), check_only=True, possible=options["possible"]
+    )
     additions = _additions(paths, job, options) if wants_new else None
     checked = _check(paths, job, additions, options)
     baseline = options["baseline"] or job.config.check.baseline

@@ -11,7 +11,9 @@ def is_expected(error: Exception) -> bool:
     from flmigrate.baseline import BaselineError
     from flmigrate.config import ConfigError
     from flmigrate.git import GitError
+    from flmigrate.manifests.model import ManifestError
     from flmigrate.patches import PatchError
     from flmigrate.tables import TableError
 
-    return isinstance(error, BaselineError | ConfigError | GitError | PatchError | TableError)
+    expected = (BaselineError, ConfigError, GitError, ManifestError, PatchError, TableError)
+    return isinstance(error, expected)

@@ -66,11 +66,15 @@ def _rewrite_stdin(config: Config, options: dict[str, Any]) -> bool:
     settings = Settings(
         vocabulary_for(config.target),
         options["unsafe_fixes"],
-        options["notes"],
+        config.notes != "none",
         config.import_in or "",
         config.canonical_vendor or "",
         config.drop_vendors,
         config.codes_for(path.resolve()),
+        chips=config.chips,
+        measured=config.measured,
+        possible=options["possible"],
+        notes_at=config.notes,
     )
     result = with_deep_stack(lambda: rewrite_unit(Unit(name, document.text), settings).result)
     result = checked_for_encoding(result, document)
@@ -81,7 +85,7 @@ def _rewrite_stdin(config: Config, options: dict[str, Any]) -> bool:
 
 
 def _rewrite(paths: tuple[str, ...], config: Config, options: dict[str, Any]) -> bool:
-    job = Job(config, options["unsafe_fixes"], options["notes"])
+    job = Job(config, options["unsafe_fixes"], possible=options["possible"])
     jobs = options["jobs"] or default_jobs()
     with Progress("rewriting", quiet=options["quiet"]) as progress:
         migration = migrate_paths([Path(p) for p in paths], job, jobs=jobs, progress=progress)

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from flmigrate.config import Config, ConfigError, load_config
-from flmigrate.config_checks import Invalid, check_codes, check_globs, check_vendors
+from flmigrate.config_checks import (
+    Invalid,
+    check_chip_names,
+    check_codes,
+    check_globs,
+    check_vendors,
+)
 from flmigrate.rules import RULES
 
 
@@ -30,6 +36,11 @@ def settings(first: str, options: dict[str, Any]) -> Config:
         if options["canonical_vendor"]:
             [vendor] = check_vendors([options["canonical_vendor"]], "--canonical-vendor")
             given["canonical_vendor"] = vendor
+        if options["chip"]:
+            names = [c.strip() for text in options["chip"] for c in text.split(",") if c.strip()]
+            given["chips"] = check_chip_names(names, Path())
+        if options.get("no_notes") or options.get("notes"):
+            given["notes"] = "none" if options["no_notes"] else options["notes"]
         if options["exclude"]:
             given["exclude"] = (*config.exclude, *check_globs(options["exclude"], "--exclude"))
     except Invalid as error:

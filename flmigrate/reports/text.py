@@ -18,7 +18,8 @@ _WHOLE_FILE = frozenset({"FL903", "FL904", "FL905"})
 def finding_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
     """``file:line:column: CODE message`` for what remains in one file.
 
-    Without ``verbose``, only what is left for a human; with it, remarks and the fixes too.
+    Without ``verbose``, only what is left for a human, but for operators, which the summary
+    groups; with it, remarks and the fixes too.
     """
     if verbose:
         for finding in result.fixed:
@@ -26,10 +27,10 @@ def finding_lines(result: Result, *, verbose: bool = False) -> Iterator[str]:
             place = _place(result.path, finding, result.before)
             yield f"{place}: {finding.code} [fixed] {one_line(title)}"
     for finding in result.left:
-        if verbose or for_a_human(finding):
+        if verbose or (for_a_human(finding) and not finding.chips):
             text = f"{finding.message}: {finding.detail}" if finding.detail else finding.message
             place = _place(result.path, finding, result.after)
-            yield f"{place}: {finding.code} {one_line(text)}"
+            yield f"{place}: {finding.label} {one_line(text)}"
 
 
 def _place(path: str, finding: Finding, text: str = "") -> str:
@@ -63,6 +64,22 @@ def summary_lines(migration: Migration, *, wrote: bool) -> Iterator[str]:
     if migration.left:
         total = sum(migration.left.values())
         yield f"  left for a human: {total} ({_by_code(migration.left)})"
+    yield from _by_operator(migration)
+
+
+def _by_operator(migration: Migration) -> Iterator[str]:
+    """What is said about chips: an operator that is missing in 400 places is one line."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for result in migration.results:
+        for finding in result.left:
+            if not finding.chips or not for_a_human(finding):
+                continue
+            subjects = [f"aten::{op}" for op in finding.ops] or [one_line(finding.message)]
+            for subject in subjects:
+                places = groups.setdefault((finding.label, subject), [])
+                places.append(_place(result.path, finding))
+    for (label, subject), places in sorted(groups.items(), key=lambda g: (-len(g[1]), g[0])):
+        yield f"  {label} {subject}: {_count(len(places), 'place')}, first {places[0]}"
 
 
 def check_lines(check: Check, *, verbose: bool = False) -> Iterator[str]:

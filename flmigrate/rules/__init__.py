@@ -2,6 +2,9 @@
 
 One module per rule family; each has a ``check(context)`` that yields findings. To add a rule,
 write a module, give its code a line in ``RULES`` and add three corpus cases.
+
+The rules FL4xx to FL6xx are about chips. They have no fix, and run where a chip is named:
+``coverage.check``, which is not imported here.
 """
 
 from __future__ import annotations
@@ -62,6 +65,23 @@ RULES: Mapping[str, str] = {
     "FL303": "vendor-only-library",
     "FL304": "vendor-attention",
     "FL305": "cuda-source",
+    "FL401": "operator-raises",
+    "FL402": "operator-on-cpu",
+    "FL403": "type-limit",
+    "FL404": "operator-hazard",
+    "FL405": "seen-at-run-time",
+    "FL501": "compile-backend",
+    "FL502": "dynamic-shapes",
+    "FL503": "graphs-by-mode",
+    "FL504": "attention-switch",
+    "FL601": "own-streams",
+    "FL602": "timing-without-waiting",
+    "FL603": "blocking-copy",
+    "FL604": "memory-counters",
+    "FL605": "out-of-memory",
+    "FL606": "pinning-device",
+    "FL607": "device-properties",
+    "FL608": "process-group-device",
     "FL701": "unused-suppression",
     "FL702": "suppression-without-reason",
     "FL801": "vendor-requirement",

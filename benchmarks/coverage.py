@@ -1,0 +1,177 @@
+"""``python -m benchmarks.coverage``: how much of what a run asks for the source tells.
+
+Three figures: the share of uses of torch's names in transformers' modeling files, timm and
+diffusers that lead to operators; for twelve models, the operators that their source leads to
+against those that a training step asks a device for; and what coverage adds to a look at all of
+transformers. ``names``, ``models`` or ``cost`` as an argument prints one of them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.packages import package
+
+_MODELS = (
+    "resnet vit bert gpt llama moe lstm gru unet conv3d gan detection".split()
+)  # of benchmarks/models
+
+# What autograd does by itself wherever gradients flow, and what no chip has a choice in.
+_PLUMBING = frozenset(
+    "detach alias view _unsafe_view as_strided expand empty.memory_format empty_strided "
+    "empty_like new_empty_strided ones_like _to_copy copy_ clone t transpose.int permute "
+    "unsqueeze squeeze.dim squeeze.dims select.int slice.Tensor split.Tensor split_with_sizes "
+    "unbind.int reshape _reshape_alias lift_fresh zero_ fill_.Scalar zeros zeros_like ones "
+    "scalar_tensor new_zeros full _local_scalar_dense select_backward slice_backward "
+    "add.Tensor add_.Tensor arange arange.start arange.start_step randn randint randint.low "
+    "random_ uniform_ normal_ unsqueeze_ squeeze_.dim div.Scalar mul.Scalar stack cat "
+    "split_backward unfold_backward".split()
+)
+
+
+# --- names ---------------------------------------------------------------------------------
+
+
+def names() -> None:
+    """Print the share of uses whose name leads to operators."""
+    from flmigrate.coverage import cover
+    from flmigrate.runner import default_jobs
+
+    transformers = package("transformers")
+    paths = sorted(transformers.glob("models/*/modeling_*.py"))
+    paths += [package("timm"), package("diffusers")]
+    found = cover(paths, ("ascend",), jobs=default_jobs())
+    known = [usage for usage in found.usages if usage.name.startswith(("torch.", "aten::"))]
+    uses = sum(len(usage.places) for usage in known)
+    lost = sum(len(usage.places) for usage in found.unknown)
+    share = 100 * uses / (uses + lost)
+    total = len(known) + len(found.unknown)
+    print(
+        f"names: {found.files} files of transformers' models, timm, diffusers; "
+        f"{len(known)} of {total} names, {uses} of {uses + lost} uses lead to operators: "
+        f"{share:.1f}% (at least 95%)"
+    )
+    for usage in sorted(found.unknown, key=lambda usage: -len(usage.places))[:8]:
+        print(f"  none known: {usage.name} ({len(usage.places)} uses)")
+
+
+# --- models --------------------------------------------------------------------------------
+
+
+def models() -> None:
+    """Print recall and precision of the static set of operators, per model."""
+    from flmigrate.runtime.boundary import register
+
+    register()
+    print("models: operators of one training step, source against run")
+    print("  (recall at least 95%, precision at least 85%)")
+    recalls, precisions = [], []
+    for name in _MODELS:
+        traced, static, possible = _traced(name), *_static(name)
+        common = traced & static
+        recall, precision = 100 * len(common) / len(traced), 100 * len(common) / len(static)
+        recalls.append(recall)
+        precisions.append(precision)
+        print(
+            f"  {name:10} traced {len(traced):3}, static {len(static):3}: "
+            f"recall {recall:5.1f}%, precision {precision:5.1f}%"
+        )
+        missing = sorted(traced - static)
+        if missing:
+            noted = [f"{op} (some arguments)" if op in possible else op for op in missing]
+            print(f"    missed: {', '.join(noted)}")
+        surplus = sorted(static - traced)
+        if surplus:
+            print(f"    surplus: {', '.join(surplus)}")
+    print(
+        f"  mean       recall {sum(recalls) / len(recalls):.1f}%, "
+        f"precision {sum(precisions) / len(precisions):.1f}%"
+    )
+
+
+def _source(name: str) -> Path:
+    return Path(__file__).parent / "models" / f"{name}.py"
+
+
+def _traced(name: str) -> set[str]:
+    """The operators that a step of a model asks a device for."""
+    import importlib
+
+    import torch
+
+    from flmigrate.runtime.boundary import DEVICE, run
+
+    torch.manual_seed(0)
+    module = importlib.import_module(f"benchmarks.models.{name}")
+    trace = run(lambda: module.step(DEVICE))
+    return (trace.forward | trace.backward) - _PLUMBING
+
+
+def _static(name: str) -> tuple[set[str], set[str]]:
+    """The operators that a model's source leads to: surely, and with some arguments."""
+    from flmigrate.analysis.context import Context
+    from flmigrate.analysis.operators import Operators
+    from flmigrate.analysis.source import Source
+    from flmigrate.manifests.optable import load_table
+    from flmigrate.runner import vocabulary_for
+
+    table = load_table("2.13")
+    context = Context(Source(_source(name).read_text("utf-8")), vocabulary_for("fl"))
+    sure: set[str] = set()
+    possible: set[str] = set()
+    for use in Operators(context, table.names, ()).uses(possible=False):
+        api = table.api(use.name)
+        if api is not None:
+            sure.update(api.forward, api.backward if use.backward else ())
+            possible.update(api.perhaps_forward, api.perhaps_backward)
+    return sure - _PLUMBING, possible - _PLUMBING
+
+
+# --- cost ----------------------------------------------------------------------------------
+
+
+def cost() -> None:
+    """Print what coverage for all chips adds to a look at transformers."""
+    folder = str(package("transformers"))
+    without, with_chips = [], []
+    for _ in range(2):
+        without.append(_seconds(folder))
+        with_chips.append(_seconds(folder, "--chip", "all"))
+    ratio = min(with_chips) / min(without)
+    print(
+        f"cost: transformers {min(without):.1f} s CPU without chips, "
+        f"{min(with_chips):.1f} s with all: {ratio:.2f} (at most 1.60)"
+    )
+
+
+def _seconds(folder: str, *options: str) -> float:
+    import os
+
+    before = os.times()
+    command = [sys.executable, "-m", "flmigrate", "rewrite", folder, "--diff", "-q", "-j1"]
+    command += ["--notes", "none", "--exit-zero", *options]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = os.times()
+    return (after.children_user + after.children_system) - (
+        before.children_user + before.children_system
+    )
+
+
+def main() -> None:
+    """Print the figures that are asked for, or all."""
+    figures = {"names": names, "models": models, "cost": cost}
+    chosen = sys.argv[1:] or list(figures)
+    unknown = [name for name in chosen if name not in figures]
+    if unknown:
+        sys.exit(f"unknown figure {', '.join(unknown)}; known: {', '.join(figures)}")
+    for name in chosen:
+        start = time.perf_counter()
+        figures[name]()
+        print(f"  ({time.perf_counter() - start:.0f} s)")
+
+
+if __name__ == "__main__":
+    main()
