@@ -133,7 +133,10 @@ def _condition(at: _Place) -> Question:
     text = f"{_operand(first)} {word} {_operand(second)}"
     if kind == 9:
         third = _question(at)
-        text = f"{text} {word} not {_operand(third)}"
+        # "An accelerator, and not NVIDIA's" stays whole and is reported (FL111), so it is not
+        # drawn: which of its halves is meant on the target is for a human to say.
+        if word == "or" or third not in questions.NVIDIA_ONLY:
+            text = f"{text} {word} not {_operand(third)}"
     return Question(text, vendor, first.about)
 
 
