@@ -232,8 +232,8 @@ _PLAIN = frozenset("load Options version is_available is_built is_acceptable cor
 
 
 def _words_of_vendor(vendor: Vendor) -> tuple[str, ...]:
-    """Words that show code to be written for a vendor."""
-    return (*vendor.device_types, *vendor.attributes, *vendor.plugins, *vendor.helpers)
+    """Words that show code to be written for a vendor; helpers may ask for it in vain."""
+    return (*vendor.device_types, *vendor.attributes, *vendor.plugins)
 
 
 @cache
