@@ -7,11 +7,14 @@ module's package (or, outside of one, of its folder), for a run may be given a s
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from flmigrate.analysis.vocabulary import words_of
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _STAR_IMPORT = re.compile(rb"\bimport\s*\(?\s*\*")
@@ -55,7 +58,7 @@ class Neighbours:
         """``read`` gives a file's text; it may raise ``OSError`` or ``ValueError``."""
         self._files = frozenset(file.absolute() for file in files)
         self._read = read
-        self._around: dict[Path, list[Path]] = {}
+        self._around: dict[Path, dict[bytes, list[Path]]] = {}
         self._uses: dict[Path, _Uses | None] = {}
         self._packages: dict[Path, str] = {}
 
@@ -70,19 +73,17 @@ class Neighbours:
         written = [name.encode() for name in names]
         last = module.rpartition(".")[2].encode()
         found: set[str] = set()
-        for other in self._files_around(path):
+        for other in self._naming(path).get(last, ()):
             if other == path:
                 continue
             try:
                 data = other.read_bytes()
-                may_star = last in data and _STAR_IMPORT.search(data) is not None
+                may_star = _STAR_IMPORT.search(data) is not None
                 if not may_star and not any(name in data for name in written):
                     continue  # most files end here, neither decoded nor parsed
                 text = self._read(other)
             except (OSError, ValueError):
                 continue  # a file that cannot be read is reported in its turn
-            if last.decode() not in text:
-                continue
             uses = self._uses_in(other, text)
             if uses is None:
                 found |= names.intersection(_WORD.findall(text))  # any of them may be used
@@ -93,14 +94,24 @@ class Neighbours:
                 found |= {name for name in names if not name.startswith("_")}
         return frozenset(found)
 
-    def _files_around(self, path: Path) -> list[Path]:
-        """The files of the run, of the package that a file is in, or of its folder."""
+    def _naming(self, path: Path) -> dict[bytes, list[Path]]:
+        """The files around one, by the words in them that are names of modules there.
+
+        These are the files of the run, of the package that the file is in, or of its folder.
+        All of them are read once, which costs less than to read them again for each question.
+        """
         depth = len(self._package(path.parent).split(".")) - 1
         top, inside = path.parents[depth], bool(self._package(path.parent))
         known = self._around.get(top)
         if known is None:
             files = self._files | frozenset(top.rglob("*.py") if inside else top.glob("*.py"))
-            known = self._around[top] = sorted(files)
+            stems = (file.parent.name if file.stem == "__init__" else file.stem for file in files)
+            modules = frozenset(stem.encode() for stem in stems)
+            known = self._around[top] = {}
+            for file in sorted(files):
+                with contextlib.suppress(OSError):  # it is reported in its turn
+                    for word in modules.intersection(words_of(file.read_bytes())):
+                        known.setdefault(word, []).append(file)
         return known
 
     def _module(self, path: Path) -> str:
