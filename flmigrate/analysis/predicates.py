@@ -9,7 +9,7 @@ asks for the canonical vendor, for hardware, for a version or for a user's wish 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -118,15 +118,7 @@ class Predicates:
 
         This is cheap, and spares most conditions a look at what they ask.
         """
-        context = self.context
-        if context.names_gone_word(node):
-            return True
-        suspects = self._suspects
-        return any(
-            (part.id if isinstance(part, ast.Name) else part.attr) in suspects
-            for part in ast.walk(node)
-            if isinstance(part, ast.Name | ast.Attribute)
-        )
+        return self.context.names_gone_word(node) or _reads(node, self._suspects)
 
     @cached_property
     def _suspects(self) -> frozenset[str]:
@@ -254,7 +246,7 @@ class Predicates:
         texts = [c.value for side in sides for c in ast.walk(side) if isinstance(c, ast.Constant)]
         if any(text in self.context.vocabulary.all_backends for text in texts):
             return Atom(node, Question.BACKEND, self.vendors_in(node))
-        words = {word.upper() for word in self.context.vocabulary.vendor_words}
+        words = self.context.vocabulary.vendor_members
         members = [s for s in sides if isinstance(s, ast.Attribute) and s.attr in words]
         if members:
             what = f"{ast.unparse(members[0])} is a member of an enumeration"
@@ -478,7 +470,7 @@ def operands(node: ast.expr) -> list[ast.expr] | None:
     return None
 
 
-def _reads(value: ast.expr, names: set[str]) -> bool:
+def _reads(value: ast.expr, names: Collection[str]) -> bool:
     return any(
         (isinstance(part, ast.Name) and part.id in names)
         or (isinstance(part, ast.Attribute) and part.attr in names)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from flmigrate.analysis.names import LOCAL
@@ -268,6 +269,7 @@ class Settled:
         """How a suite ends: with a value (``None`` where that is open), or at its end."""
         predicates = self._predicates
         for statement in suite:
+            inside: Iterator[object] | None = None
             match statement:
                 case ast.Return():
                     if statement.value is None:
@@ -283,41 +285,25 @@ class Settled:
                 case ast.If():
                     atoms.extend(predicates.atoms(statement.test))
                     holds = predicates.holds(statement.test)
-                    ends = False
-                    for taken, arm in ((True, statement.body), (False, statement.orelse)):
-                        if holds is (not taken):
-                            continue
-                        for way in self._ways_out(arm, atoms):
-                            ends = ends or way is _ENDS
-                            if way is not _ENDS:
-                                yield way
-                    if not ends:
-                        return
+                    arms = [] if holds is False else [statement.body]
+                    arms += [] if holds is True else [statement.orelse]
+                    inside = chain.from_iterable(self._ways_out(arm, atoms) for arm in arms)
                 case ast.Try():
-                    ends = False
-                    for way in self._ways_out_of_try(statement, atoms):
-                        ends = ends or way is _ENDS
-                        if way is not _ENDS:
-                            yield way
-                    if not ends:
-                        return
+                    inside = self._ways_out_of_try(statement, atoms)
                 case ast.Import() | ast.ImportFrom():
                     if self.fails(statement):
                         atoms.append(self._failing(statement))
                         return
                 case ast.With():
-                    ends = False
-                    for way in self._ways_out(statement.body, atoms):
-                        ends = ends or way is _ENDS
-                        if way is not _ENDS:
-                            yield way
-                    if not ends:
-                        return
+                    inside = self._ways_out(statement.body, atoms)
                 case ast.For() | ast.While() | ast.AsyncFor() | ast.AsyncWith() | ast.Match():
                     if any(isinstance(part, ast.Return) for part in ast.walk(statement)):
                         yield None
-                case _:
-                    pass
+            if inside is not None:
+                ways = list(inside)
+                yield from (way for way in ways if way is not _ENDS)
+                if _ENDS not in ways:
+                    return
         yield _ENDS
 
     def _ways_out_of_try(self, statement: ast.Try, atoms: list[Atom]) -> Iterator[object]:

@@ -70,6 +70,11 @@ class Vocabulary:
         """The vendor that each word stands for in names of functions and flags."""
         return {w: v for v in self.vendors.values() for w in (*v.device_types, *v.words)}
 
+    @cached_property
+    def vendor_members(self) -> frozenset[str]:
+        """Vendors' words as members of enumerations are written: ``NPU``."""
+        return frozenset(word.upper() for word in self.vendor_words)
+
     @staticmethod
     def places_of(words: tuple[str, ...], text: str) -> list[int]:
         """Where some words stand in a text, alone or as a part of a name; in order."""

@@ -127,14 +127,24 @@ def _settled_arm(context: Context, arms: Sequence[Arm], arm: Arm, decided: Decid
         if arm.holds is False:
             branch = Branch(context.source.span(arms[0].branch), tuple(kept))
             fix = Fix("Take the arm out", (branch,), Applicability.UNSAFE)
-    raises = collapse.raises(context, arm.test)
-    severity = Severity.ERROR if raises else Severity.WARNING
-    if raises:
+    severity = _severity(context, arm.test)
+    if severity is Severity.ERROR:
         message += "; its test raises on the target"
     decided.findings.append(
         context.finding("FL201", message, arm.test, severity=severity, fix=fix, note=True)
     )
     return None
+
+
+def _severity(context: Context, test: ast.expr) -> Severity:
+    """How much it matters that a test stays: one that raises on the target is an error."""
+    return Severity.ERROR if collapse.raises(context, test) else Severity.WARNING
+
+
+def _holds(context: Context, test: ast.expr) -> bool | None:
+    """What the target decides of a test; most are told open without a look at what they ask."""
+    predicates = context.predicates
+    return predicates.holds(test) if predicates.may_be_decided(test) else None
 
 
 def _keep(context: Context, test: ast.expr, decided: Decided) -> None:
@@ -150,7 +160,7 @@ def _keep(context: Context, test: ast.expr, decided: Decided) -> None:
 
 def _choice(context: Context, node: ast.IfExp, decided: Decided) -> None:
     predicates = context.predicates
-    holds = predicates.holds(node.test) if predicates.may_be_decided(node.test) else None
+    holds = _holds(context, node.test)
     if holds is None or not predicates.settles(node.test) or context.is_protected(node):
         return
     kept, gone = (node.body, node.orelse) if holds else (node.orelse, node.body)
@@ -163,8 +173,7 @@ def _choice(context: Context, node: ast.IfExp, decided: Decided) -> None:
         context.protect(gone)
         message = f"a choice for {vendors} alone stays: {why}"
         fix = Fix("Take the other value", (edit,), Applicability.UNSAFE)
-        raises = collapse.raises(context, node.test)
-        severity = Severity.ERROR if raises else Severity.WARNING
+        severity = _severity(context, node.test)
         decided.findings.append(
             context.finding("FL201", message, node, severity=severity, fix=fix, note=True)
         )
@@ -179,7 +188,7 @@ def _choice(context: Context, node: ast.IfExp, decided: Decided) -> None:
 
 def _assertion(context: Context, node: ast.Assert, decided: Decided) -> None:
     predicates = context.predicates
-    holds = predicates.holds(node.test) if predicates.may_be_decided(node.test) else None
+    holds = _holds(context, node.test)
     if holds is None or not predicates.settles(node.test) or context.is_protected(node):
         return
     vendors = _vendors(context, node.test)
@@ -219,12 +228,11 @@ def _operands(context: Context, node: ast.BoolOp, decided: Decided) -> None:
             return
     for value in dropped:
         decided.tests.update(atom.node for atom in predicates.atoms(value))
+    context.protect(*dropped)
     if stops and _is_list_of_hardware(context, rest):
-        context.protect(*dropped)
         message = f"a test for {vendors} among other hardware stays: it may be a limit of the chip"
         decided.findings.append(context.finding("FL201", message, node, note=True))
         return
-    context.protect(*dropped)
     fix = Fix("Drop the operand", (Members(context.source.span(node), tuple(drop)),))
     message = f"a test for {vendors} goes: the target's own stands for it"
     decided.findings.append(
@@ -286,14 +294,12 @@ def _kept_conditions(context: Context) -> Iterator[ast.expr]:
 
 
 def _kept(context: Context, condition: ast.expr, decided: Decided) -> None:
-    may_be = context.predicates.may_be_decided(condition)
-    holds = context.predicates.holds(condition) if may_be else None
+    holds = _holds(context, condition)
     if holds is None or context.is_protected(condition):
         return
     _keep(context, condition, decided)
     message = f"this asks for {_vendors(context, condition)}, and is {str(holds).lower()} always"
-    raises = collapse.raises(context, condition)
-    severity = Severity.ERROR if raises else Severity.WARNING
+    severity = _severity(context, condition)
     decided.findings.append(
         context.finding("FL201", message, condition, severity=severity, note=True)
     )
