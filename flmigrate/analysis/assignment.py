@@ -111,6 +111,21 @@ class _Flow:
         for name in names:
             for binding in scope.bindings.get(name, ()):
                 self.bindings.setdefault(binding.node, []).append(name)
+        # What holds no such read or binding is passed over: most of a scope.
+        self.relevant: set[ast.AST] = set()
+        self.reads_below: dict[ast.AST, list[ast.Name]] = {}
+        self._find_relevant()
+
+    def _find_relevant(self) -> None:
+        parents, below = self.scopes.parents, self.reads_below
+        reads = [n for n in self.scopes.nodes[ast.Name] if n.id in self.names]
+        for node in (*reads, *self.bindings):
+            above: ast.AST | None = node
+            while above is not None and above is not self.scope.node:
+                self.relevant.add(above)
+                if isinstance(node, ast.Name) and isinstance(above, ast.stmt | ast.expr):
+                    below.setdefault(above, []).append(node)
+                above = parents.get(above)
 
     def run(self) -> dict[str, Assigned]:
         start: dict[str, _Bits] = {}
@@ -267,6 +282,8 @@ class _Flow:
         stack = list(nodes)
         while stack:
             node = stack.pop()
+            if node not in self.relevant:
+                continue
             if node in self.bindings:
                 bound.append(node)
             if isinstance(node, ast.Name):
@@ -283,16 +300,18 @@ class _Flow:
         return state
 
     def _read(self, node: ast.Name, state: Mapping[str, _Bits]) -> None:
-        if node.id in self.names and self.scopes.binder(node) in (self.scope, None):
+        if self._is_read_of_ours(node):
             self._note(node, state[node.id])
+
+    def _is_read_of_ours(self, node: ast.Name) -> bool:
+        return node.id in self.names and self.scopes.binder(node) in (self.scope, None)
 
     def _visit_later(self, node: ast.AST) -> None:
         """Reads in the body of a function, which runs later."""
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                if part.id in self.names and self.scopes.binder(part) in (self.scope, None):
-                    kept = any(b.kind != "del" for b in self.scope.bindings.get(part.id, ()))
-                    self._note(part, _SET if kept else _UNSET)
+        for read in self.reads_below.get(node, ()):
+            if isinstance(read.ctx, ast.Load) and self._is_read_of_ours(read):
+                kept = any(b.kind != "del" for b in self.scope.bindings.get(read.id, ()))
+                self._note(read, _SET if kept else _UNSET)
 
     def _note(self, read: ast.Name, bits: _Bits) -> None:
         self.reads[read] = self.reads.get(read, 0) | bits

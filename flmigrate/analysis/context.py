@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import bisect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from flmigrate.analysis import places
+from flmigrate.analysis import occurrences, places
 from flmigrate.analysis.bindings import Scope
 from flmigrate.analysis.flow import Flow
 from flmigrate.analysis.kinds import Asker, Kind, backend_kind, device_kind
@@ -110,15 +109,14 @@ class Context:
 
     def names_gone_word(self, node: ast.AST) -> bool:
         """Whether a word for a vendor that the target never is stands in a node's text."""
-        at = bisect.bisect_left(self._gone_words, self.source.start(node))
-        return at < len(self._gone_words) and self._gone_words[at] < self.source.end(node)
+        return self.source.has_one_in(node, self._gone_words)
 
     @cached_property
     def _gone_words(self) -> list[int]:
         """Where words for vendors that the target never is stand in the text."""
         known = self.vocabulary.vendor_words.items()
-        words = tuple(word for word, vendor in known if self.predicates.is_gone(vendor))
-        return self.vocabulary.places_of(words, self.source.text)
+        words = (word for word, vendor in known if self.predicates.is_gone(vendor))
+        return sorted(at for word in words for at in occurrences.of_word(word, self.source.text))
 
     @cached_property
     def canonical_types(self) -> frozenset[str]:

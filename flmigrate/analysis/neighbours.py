@@ -17,7 +17,10 @@ from pathlib import Path
 from flmigrate.analysis.vocabulary import words_of
 
 _WORD = re.compile(r"[^\W\d]\w*")
-_STAR_IMPORT = re.compile(rb"\bimport\s*\(?\s*\*")
+_STAR_IMPORT = re.compile(rb"import\s*\(?\s*\*")  # starts with letters: quick to search for
+_FROM_IMPORT = re.compile(r"from\s+([.\w]+)\s+import\s*(\([^)]*\)|[^\n;]*(?:\\\r?\n[^\n;]*)*)")
+_OWNER = re.compile(r"[\w.\s]+\Z")
+_REACH = 300  # characters before a name in which what it is read from is looked for
 _SPACE = re.compile(r"\s")
 
 
@@ -78,12 +81,13 @@ class Neighbours:
                 continue
             try:
                 data = other.read_bytes()
-                may_star = _STAR_IMPORT.search(data) is not None
-                if not may_star and not any(name in data for name in written):
+                if not any(name in data for name in written) and not _STAR_IMPORT.search(data):
                     continue  # most files end here, neither decoded nor parsed
                 text = self._read(other)
             except (OSError, ValueError):
                 continue  # a file that cannot be read is reported in its turn
+            if other not in self._uses and not _may_use(text, module, names, texts):
+                continue
             uses = self._uses_in(other, text)
             if uses is None:
                 found |= names.intersection(_WORD.findall(text))  # any of them may be used
@@ -142,6 +146,27 @@ class Neighbours:
                 except (ValueError, SyntaxError, RecursionError, MemoryError):
                     self._uses[path] = None
         return self._uses[path]
+
+
+def _may_use(text: str, module: str, names: frozenset[str], texts: frozenset[str]) -> bool:
+    """Whether a file's text shows anything that ``_uses`` could tell to be a use of the names.
+
+    It may see too much, never too little, and spares most files that share a word with the
+    module the parser.
+    """
+    stem = module.rpartition(".")[2]
+    for found in _FROM_IMPORT.finditer(text):
+        source, taken = found.groups()
+        if source.rpartition(".")[2] in (stem, ""):
+            if "*" in taken or not names.isdisjoint(_WORD.findall(taken)):
+                return True
+    owners = {stem, *re.findall(rf"\b{re.escape(stem)}\s+as\s+(\w+)", text)}
+    for name in names:
+        for found in re.finditer(rf"\.\s*{re.escape(name)}\b", text):
+            owner = _OWNER.search(text, max(0, found.start() - _REACH), found.start())
+            if owner is not None and not owners.isdisjoint(_WORD.findall(owner.group())):
+                return True
+    return any(f'"{name}"' in text or f"'{name}'" in text for name in texts)
 
 
 def _uses(tree: ast.Module, package: str) -> _Uses:

@@ -9,10 +9,11 @@ asks for the canonical vendor, for hardware, for a version or for a user's wish 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flmigrate.analysis import occurrences
 from flmigrate.analysis.kinds import Verdict
 from flmigrate.analysis.names import LOCAL
 from flmigrate.analysis.questions import (
@@ -118,39 +119,61 @@ class Predicates:
 
         This is cheap, and spares most conditions a look at what they ask.
         """
-        return self.context.names_gone_word(node) or _reads(node, self._suspects)
+        return self.context.names_gone_word(node) or self.context.source.has_one_in(
+            node, self._places_of_suspects
+        )
+
+    @cached_property
+    def _places_of_suspects(self) -> list[int]:
+        """Where the names of ``_suspects`` stand in the text."""
+        text = self.context.source.text
+        return sorted(at for name in self._suspects for at in occurrences.of_name(name, text))
 
     @cached_property
     def _suspects(self) -> frozenset[str]:
         """Names of the file that are bound to something which names a vendor that is gone."""
         context, nodes = self.context, self.context.scopes.nodes
-        found: set[str] = set()
-        bound: dict[str, list[ast.expr]] = {}
+        bound: dict[ast.expr, list[str]] = {}
         for scope in context.scopes.all():
             for name, bindings in scope.bindings.items():
-                bound.setdefault(name, []).extend(b.value for b in bindings if b.value is not None)
+                for binding in bindings:
+                    if binding.value is not None:
+                        bound.setdefault(binding.value, []).append(name)
         for attribute in nodes[ast.Attribute]:
             parent = context.scopes.parents.get(attribute)
             if isinstance(attribute.ctx, ast.Store) and isinstance(parent, ast.Assign):
-                bound.setdefault(attribute.attr, []).append(parent.value)
-        for function in nodes[ast.FunctionDef]:
-            if context.names_gone_word(function):
-                found.add(function.name)
+                bound.setdefault(parent.value, []).append(attribute.attr)
+        found = {f.name for f in nodes[ast.FunctionDef] if context.names_gone_word(f)}
         for guard in nodes[ast.Try]:  # a flag may be set behind an import that fails
             if any(self.settled.fails(statement) for statement in guard.body):
                 found |= {n.id for n in ast.walk(guard) if isinstance(n, ast.Name)}
-        for name, values in bound.items():
-            if any(context.names_gone_word(value) for value in values):
-                found.add(name)
-        while True:
-            more = {
-                name
-                for name, values in bound.items()
-                if name not in found and any(_reads(value, found) for value in values)
-            }
-            if not more:
-                return frozenset(found)
-            found |= more
+        for value, names in bound.items():
+            if context.names_gone_word(value):
+                found.update(names)
+        return frozenset(found | self._made_from(found, bound))
+
+    def _made_from(self, names: set[str], bound: Mapping[ast.expr, list[str]]) -> set[str]:
+        """Names whose values read one of ``names``, or what is made from it in turn."""
+        if not names:
+            return set()
+        scopes = self.context.scopes
+        reads: dict[str, list[ast.AST]] = {}
+        for read in scopes.nodes[ast.Name]:
+            reads.setdefault(read.id, []).append(read)
+        for attribute in scopes.nodes[ast.Attribute]:
+            reads.setdefault(attribute.attr, []).append(attribute)
+        found: set[str] = set()
+        new = list(names)
+        while new:
+            for read in reads.get(new.pop(), ()):
+                node: ast.AST | None = read
+                while node is not None and not isinstance(node, ast.stmt):
+                    for name in bound.get(node, ()) if isinstance(node, ast.expr) else ():
+                        if name not in found and name not in names:
+                            found.add(name)
+                            new.append(name)
+                    node = scopes.parents.get(node)
+        return found
 
     # --- one operand -----------------------------------------------------------------------
 
@@ -468,14 +491,6 @@ def operands(node: ast.expr) -> list[ast.expr] | None:
             if not any(isinstance(element, ast.Starred) for element in argument.elts):
                 return argument.elts or None
     return None
-
-
-def _reads(value: ast.expr, names: Collection[str]) -> bool:
-    return any(
-        (isinstance(part, ast.Name) and part.id in names)
-        or (isinstance(part, ast.Attribute) and part.attr in names)
-        for part in ast.walk(value)
-    )
 
 
 def _is_and(node: ast.expr) -> bool:

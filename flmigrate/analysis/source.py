@@ -6,7 +6,7 @@ import ast
 import bisect
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from flmigrate.findings import Span
@@ -80,6 +80,13 @@ class Source:
     def span(self, node: ast.AST) -> Span:
         """The span of a node that has a position."""
         return Span(self.start(node), self.end(node))
+
+    def has_one_in(self, node: ast.AST, places: Sequence[int]) -> bool:
+        """Whether one of some offsets, which are in order, lies in a node."""
+        if not places:
+            return False
+        at = bisect.bisect_left(places, self.start(node))
+        return at < len(places) and places[at] < self.end(node)
 
     def segment(self, node: ast.AST) -> str:
         """The source text of a node that has a position."""

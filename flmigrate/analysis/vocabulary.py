@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 from flmigrate.tables import Api, Target, Vendor, Vendors
 
@@ -74,11 +74,6 @@ class Vocabulary:
     def vendor_members(self) -> frozenset[str]:
         """Vendors' words as members of enumerations are written: ``NPU``."""
         return frozenset(word.upper() for word in self.vendor_words)
-
-    @staticmethod
-    def places_of(words: tuple[str, ...], text: str) -> list[int]:
-        """Where some words stand in a text, alone or as a part of a name; in order."""
-        return [found.start() for found in _words_pattern(words).finditer(text)] if words else []
 
     @cached_property
     def flag_words(self) -> frozenset[str]:
@@ -239,15 +234,6 @@ _PLAIN = frozenset("load Options version is_available is_built is_acceptable cor
 def _words_of_vendor(vendor: Vendor) -> tuple[str, ...]:
     """Words that show code to be written for a vendor; helpers may ask for it in vain."""
     return (*vendor.device_types, *vendor.attributes, *vendor.plugins)
-
-
-@cache
-def _words_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Matches ``npu`` in ``is_npu``, ``IS_NPU`` and ``isNpu``, and not in ``input``."""
-    forms = [form for word in words for form in (word, word.upper())]
-    plain = "|".join(map(re.escape, forms))
-    humps = "|".join(re.escape(word.title()) for word in words)
-    return re.compile(rf"(?<![a-zA-Z])(?:{plain})(?![a-zA-Z])|(?:{humps})(?![a-z])")
 
 
 def _telling_part(name: str) -> str:

@@ -83,13 +83,11 @@ def _compares_member(test: ast.expr, words: set[str]) -> bool:
 
 
 def _mixes(context: Context, node: ast.BoolOp) -> bool:
-    asks_device = asks_nvidia = False
-    for operand in node.values:
-        if _is_nvidia_only(context, operand):
-            asks_nvidia = True
-        elif _is_device_test(context, operand):
-            asks_device = True
-    return asks_device and asks_nvidia
+    tests = [operand for operand in node.values if _is_device_test(context, operand)]
+    if not tests:
+        return False  # most conditions: their names need no look
+    nvidia = [operand for operand in node.values if _is_nvidia_only(context, operand)]
+    return bool(nvidia) and any(test not in nvidia for test in tests)
 
 
 _EXTENSION = re.compile(r"_C|_ext|\w+_(?:cuda|ext|kernels?)|cuda_\w+|ops")
