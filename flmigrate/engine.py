@@ -14,6 +14,8 @@ from pathlib import Path
 
 from flmigrate.analysis.assignment import unassigned
 from flmigrate.analysis.context import Context
+from flmigrate.analysis.leftovers import loses_reads
+from flmigrate.analysis.prefilter import may_hold_findings
 from flmigrate.analysis.project import Fact, Project
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, Vocabulary, may_concern
@@ -29,10 +31,12 @@ from flmigrate.findings import (
     Members,
     Outcome,
     Removal,
+    Rename,
     Result,
     Severity,
     Span,
     Statement,
+    Text,
 )
 from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
@@ -44,6 +48,8 @@ from flmigrate.suppressions import comment_findings, read_suppressions
 _ROUNDS = 10
 _REMOVING = (Branch, Import, Removal, Statement)
 """Edits that may take a binding away."""
+_PLAIN = frozenset({Rename, Text})
+"""Edits that leave a program what it was for the compiler."""
 _LOOKED_FOR = ("FL1", "FL2", "FL3")  # the families whose rules run over every file
 
 
@@ -103,13 +109,15 @@ class Analysed:
 class _State:
     """How far a file has come.
 
-    ``applied`` are the fixes of the last round; ``refused`` says of fixes that are not made why.
+    ``applied`` are the fixes of the last round, ``kinds`` the types of all edits so far;
+    ``refused`` says of fixes that are not made why.
     """
 
     text: str
     unnoted: str = ""
     fixed: list[Finding] = field(default_factory=list)
     applied: list[tuple[Finding, Fix]] = field(default_factory=list)
+    kinds: set[type] = field(default_factory=set)
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     edited: list[tuple[Span, ...]] = field(default_factory=list)
     rounds: list[Sequence[tuple[Span, str]]] = field(default_factory=list)
@@ -155,10 +163,11 @@ def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -
     state = _State(unit.text)
     contexts: list[Context] = []
     try:
-        source = Source(unit.text, unit.path)
-        concerns = _concerns(settings, source)
-        if not concerns and not _has_operators(settings, source):
+        has_operators = _has_operators(settings, unit.text)
+        concerns = may_hold_findings(unit.text, settings.vocabulary)
+        if not concerns and not has_operators:
             return Analysed(Result(unit.path, Outcome.UNCHANGED))
+        source = Source(unit.text, unit.path)
         context = _context(unit, settings, project, source)
         contexts.append(context)
         findings: list[Finding] = []
@@ -225,10 +234,12 @@ def _rounds(
     contexts: list[Context],
 ) -> list[Finding]:
     """Fix and look again until nothing is left to fix; keeps every look in ``contexts``."""
+    has_operators = _has_operators(settings, unit.text)
+    worth = unit.package_uses_target or may_hold_findings(unit.text, settings.vocabulary)
+    if not worth and not has_operators:
+        return []
     source = Source(unit.text, unit.path)
-    if not (unit.package_uses_target or _concerns(settings, source)):
-        if not _has_operators(settings, source):
-            return []
+    if not worth:
         # Nothing of a vendor's: only what the chips make of it is to be said.
         contexts.append(_context(unit, settings, project, source))
         return _finish(settings, contexts[0], _on_chips(settings, contexts[0]), state)
@@ -263,7 +274,8 @@ def _rounds(
         if not chosen:
             if state.fixed:
                 guard_names(contexts[0], context)
-                guard_compilation(contexts[0], context)
+                if not state.kinds <= _PLAIN:
+                    guard_compilation(contexts[0], context)
             findings += _on_chips(settings, context)
             return _finish(settings, context, findings, state)
         _apply(context, contexts[0].source, chosen, state)
@@ -274,16 +286,7 @@ def _vendor_of(text: str, settings: Settings) -> str:
     return settings.vocabulary.canonical_vendor([text.encode("utf-8", "surrogatepass")])
 
 
-def _concerns(settings: Settings, source: Source) -> bool:
-    """Whether the file names anything of a vendor's, or the target, outside its docstrings."""
-    target = settings.vocabulary.target
-    if (target.device_type or target.namespace) in source.text:
-        return True
-    code = source.without_docstrings().encode("utf-8", "surrogatepass")
-    return may_concern(code, settings.vocabulary.words)
-
-
-def _has_operators(settings: Settings, source: Source) -> bool:
+def _has_operators(settings: Settings, text: str) -> bool:
     """Whether a file may use operators that the chips of this run are asked about."""
     if not settings.chips:
         return False
@@ -291,7 +294,7 @@ def _has_operators(settings: Settings, source: Source) -> bool:
 
     if settings.possible:
         return True
-    code = source.text.encode("utf-8", "surrogatepass")
+    code = text.encode("utf-8", "surrogatepass")
     return may_concern(code, coverage.words_for(settings.chips, settings.measured))
 
 
@@ -340,6 +343,8 @@ def _leftovers(
     unit: Unit, settings: Settings, project: Project | None, before: Context, after: Context
 ) -> list[Finding]:
     """What the fixes so far have left without use."""
+    if not loses_reads(before, after):
+        return []  # nor is anything unreachable: an arm goes together with its test
     suppressions = read_suppressions(after)
     findings = list(unreachable.check(before, after))
     if not findings:  # what only they use is looked for when they are gone
@@ -462,6 +467,7 @@ def _apply(
             pending = [p for p in pending if p not in culprits] if culprits else []
             continue
         state.applied = pending
+        state.kinds.update(edit.__class__ for edit in edits)
         for finding, fix in pending:
             spans = tuple(origin(edit.span, state.rounds) for edit in fix.edits)
             state.edited.append(spans)

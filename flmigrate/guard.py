@@ -27,13 +27,7 @@ def _unbound_names(context: Context) -> set[str]:
     scopes = context.scopes
     if scopes.stars:
         return set()
-    return {
-        node.id
-        for node in scopes.nodes[ast.Name]
-        if isinstance(node.ctx, ast.Load)
-        and scopes.binder(node) is None
-        and not hasattr(builtins, node.id)
-    }
+    return {name for name in scopes.unbound if not hasattr(builtins, name)}
 
 
 def is_whole(before: str, after: str, vocabulary: Vocabulary) -> bool:

@@ -61,7 +61,10 @@ class Job:
     def read(self, path: Path) -> bytes:
         """The bytes of a file of this run; raises ``OSError``."""
         given = self.contents.get(path)
-        return path.read_bytes() if given is None else given
+        if given is not None:
+            return given
+        with path.open("rb", buffering=0) as file:  # there is nothing to buffer in one read
+            return file.readall()
 
     def read_text(self, path: Path) -> str:
         """The text of a file of this run; raises ``OSError`` and ``UndecodableError``."""
@@ -198,6 +201,8 @@ def _scanned(path: Path, worker: Worker) -> Scanned:
         found = words_of(data)
     except OSError as error:
         return Scanned(path, unreadable=error.strerror or str(error))
+    if not worker.job.check_only:
+        worker.project.note(path, found)
     is_candidate = not words or not words.isdisjoint(found)
     return Scanned(path, is_candidate, not cuda_words.isdisjoint(found))
 
@@ -244,11 +249,15 @@ def _witnesses(wanted: frozenset[Fact], files: Sequence[Path], job: Job) -> Iter
     names = {_words_of_name(path) for _, path, _ in wanted}
     for path in files:
         try:
-            found = frozenset(words_of(job.read(path)))
+            data = job.read(path)
         except OSError:
             continue  # reported already
-        if any(words <= found for words in names):
-            yield path
+        # Most files have none of these names in any form, which is quick to see.
+        likely = [words for words in names if all(word in data for word in words)]
+        if likely:
+            found = frozenset(words_of(data))
+            if any(words <= found for words in likely):
+                yield path
 
 
 def _words_of_name(path: str) -> frozenset[bytes]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from flmigrate.analysis import occurrences, places
-from flmigrate.analysis.bindings import Scope
+from flmigrate.analysis.bindings import Binding, Scope
 from flmigrate.analysis.flow import Flow
 from flmigrate.analysis.kinds import Asker, Kind, backend_kind, device_kind
 from flmigrate.analysis.names import Names
@@ -22,6 +22,8 @@ from flmigrate.analysis.vocabulary import Vocabulary
 from flmigrate.findings import Finding, Fix, Severity, Span
 from flmigrate.tables import Api
 
+# What a name may be bound to that stands for another name (see ``Names.resolve``).
+_LEADING = (ast.Name, ast.Attribute, ast.Call, ast.IfExp, ast.BoolOp)
 # Calls that give a module by its name.
 _LOOKUPS = frozenset({"getattr", "get_device_module", "import_module", "__import__"})
 
@@ -32,6 +34,13 @@ def _nobody_knows(kind: str, path: str, parameter: str) -> bool:
 
 def _nobody_tells(path: str) -> Atom | None:
     return None
+
+
+def _may_lead(binding: Binding) -> bool:
+    """Whether a binding may stand for a name outside of the file, as most do not."""
+    if binding.kind == "assign":
+        return isinstance(binding.value, _LEADING)
+    return binding.kind == "import"  # parameters and definitions lead nowhere
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,8 +124,10 @@ class Context:
     def _gone_words(self) -> list[int]:
         """Where words for vendors that the target never is stand in the text."""
         known = self.vocabulary.vendor_words.items()
-        words = (word for word, vendor in known if self.predicates.is_gone(vendor))
-        return sorted(at for word in words for at in occurrences.of_word(word, self.source.text))
+        text = self.source.text
+        lower = text.lower()  # most words are in no form in a text
+        words = (w for w, vendor in known if w in lower and self.predicates.is_gone(vendor))
+        return sorted(at for word in words for at in occurrences.of_word(word, text))
 
     @cached_property
     def canonical_types(self) -> frozenset[str]:
@@ -191,7 +202,7 @@ class Context:
         and not at names.
         """
         scopes = self.scopes
-        for scope in {scopes.module, *scopes.scope_of.values()}:
+        for scope in scopes.all():
             for name, loads in scope.loads.items():
                 if self._may_refer(scope, name):
                     yield from (load for load in loads if load not in scopes.in_text)
@@ -251,8 +262,8 @@ class Context:
 
     def _may_refer(self, scope: Scope, name: str) -> bool:
         """Whether a binding may stand for anything that the tables know."""
-        if not any(binding.kind in ("import", "assign") for binding in scope.bindings[name]):
-            return False  # parameters and definitions lead nowhere outside the file
+        if not any(map(_may_lead, scope.bindings[name])):
+            return False
         paths = self.names.binding_origins(scope, name).paths
         return any(path.partition(".")[0] in self._roots for path in paths)
 

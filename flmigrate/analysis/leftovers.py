@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from functools import cached_property
 
 from flmigrate.analysis.bindings import Binding, Scope
@@ -22,6 +23,22 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PACKAGE = re.compile(r"(?:^|[/\\])__init__\.py$")
 _KEPT_IMPORT = re.compile(r"#.*(?:\bnoqa\b(?!\s*:)|\bnoqa\s*:.*\bF401\b|unused-import)")
 _OURS = re.compile(r"#\s*flmigrate:\s*(?:ignore|keep)\b")
+
+
+def loses_reads(before: Context, after: Context) -> bool:
+    """Whether some name is read less often than before: only then can it have lost its use."""
+    was, now = _reads(before), _reads(after)
+    return any(now[key] < count for key, count in was.items())
+
+
+def _reads(context: Context) -> Counter[tuple[str, str]]:
+    """How often names are read, by the name of the function or class that binds them."""
+    found: Counter[tuple[str, str]] = Counter()
+    for scope in context.scopes.all():
+        owner = getattr(scope.node, "name", "")
+        for name, loads in scope.loads.items():
+            found[owner, name] += len(loads)
+    return found
 
 
 class Leftovers:

@@ -37,6 +37,9 @@ class Origins:
         return next(iter(self.paths)) if len(self.paths) == 1 else ""
 
 
+_LOOKUPS = frozenset(
+    {"getattr", "get_device_module", "device_module", "import_module", "__import__"}
+)
 UNKNOWN = Origins()
 _NOTHING = Origins(certain=True)
 
@@ -202,14 +205,19 @@ class Names:
         arguments = node.args
         if not arguments or node.keywords:
             return UNKNOWN
+        if isinstance(node.func, ast.Attribute) and node.func.attr not in _LOOKUPS:
+            return UNKNOWN  # most calls; an attribute has no other name
+        texts = [_text(argument) for argument in arguments[:2]]
+        if texts[0] is None and texts[-1] is None:
+            return UNKNOWN
         function = self.resolve(node.func).only
         if function == "builtins.getattr" and len(arguments) > 1:
-            base, name = self.resolve(arguments[0]), _text(arguments[1])
+            base, name = self.resolve(arguments[0]), texts[1]
             if base.paths and name is not None:
                 paths = frozenset(f"{path}.{name}" for path in base.paths)
                 found = Origins(paths, base.certain)
                 return _union([found, *(self.resolve(default) for default in arguments[2:])])
-        text = _text(arguments[0])
+        text = texts[0]
         if text is None:
             return UNKNOWN
         if function in ("torch.get_device_module", "torch.device_module"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import os
 import re
 import warnings
 from collections.abc import Callable, Iterable
@@ -60,10 +61,16 @@ class Neighbours:
     def __init__(self, files: Iterable[Path], read: Callable[[Path], str]) -> None:
         """``read`` gives a file's text; it may raise ``OSError`` or ``ValueError``."""
         self._files = frozenset(file.absolute() for file in files)
+        self._modules = frozenset(map(_last_name, self._files))
+        self._named: dict[Path, frozenset[bytes]] = {}
         self._read = read
         self._around: dict[Path, dict[bytes, list[Path]]] = {}
         self._uses: dict[Path, _Uses | None] = {}
         self._packages: dict[Path, str] = {}
+
+    def note(self, path: Path, words: Iterable[bytes]) -> None:
+        """Remember which modules of the run a file's words name, so that it is read once less."""
+        self._named[path.absolute()] = self._modules.intersection(words)
 
     def used(self, path: Path, names: frozenset[str], texts: frozenset[str]) -> frozenset[str]:
         """Which of the ``names`` that the file at ``path`` binds other files use.
@@ -74,7 +81,7 @@ class Neighbours:
         path = path.absolute()
         module = self._module(path)
         written = [name.encode() for name in names]
-        last = module.rpartition(".")[2].encode()
+        last = os.fsencode(module.rpartition(".")[2])
         found: set[str] = set()
         for other in self._naming(path).get(last, ()):
             if other == path:
@@ -99,7 +106,7 @@ class Neighbours:
         return frozenset(found)
 
     def _naming(self, path: Path) -> dict[bytes, list[Path]]:
-        """The files around one, by the words in them that are names of modules there.
+        """The files around one, by the words in them that are names of the run's modules.
 
         These are the files of the run, of the package that the file is in, or of its folder.
         All of them are read once, which costs less than to read them again for each question.
@@ -109,12 +116,12 @@ class Neighbours:
         known = self._around.get(top)
         if known is None:
             files = self._files | frozenset(top.rglob("*.py") if inside else top.glob("*.py"))
-            stems = (file.parent.name if file.stem == "__init__" else file.stem for file in files)
-            modules = frozenset(stem.encode() for stem in stems)
             known = self._around[top] = {}
             for file in sorted(files):
                 with contextlib.suppress(OSError):  # it is reported in its turn
-                    for word in modules.intersection(words_of(file.read_bytes())):
+                    if file not in self._named:
+                        self.note(file, words_of(file.read_bytes()))
+                    for word in self._named[file]:
                         known.setdefault(word, []).append(file)
         return known
 
@@ -146,6 +153,11 @@ class Neighbours:
                 except (ValueError, SyntaxError, RecursionError, MemoryError):
                     self._uses[path] = None
         return self._uses[path]
+
+
+def _last_name(file: Path) -> bytes:
+    """The last name of the module that a file is."""
+    return os.fsencode(file.parent.name if file.stem == "__init__" else file.stem)
 
 
 def _may_use(text: str, module: str, names: frozenset[str], texts: frozenset[str]) -> bool:

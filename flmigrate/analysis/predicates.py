@@ -143,14 +143,19 @@ class Predicates:
             parent = context.scopes.parents.get(attribute)
             if isinstance(attribute.ctx, ast.Store) and isinstance(parent, ast.Assign):
                 bound.setdefault(parent.value, []).append(attribute.attr)
-        found = {f.name for f in nodes[ast.FunctionDef] if context.names_gone_word(f)}
+        found = {f.name for f in nodes[ast.FunctionDef] if self._may_answer(f)}
         for guard in nodes[ast.Try]:  # a flag may be set behind an import that fails
             if any(self.settled.fails(statement) for statement in guard.body):
-                found |= {n.id for n in ast.walk(guard) if isinstance(n, ast.Name)}
+                found.update(_set_in(guard))
         for value, names in bound.items():
             if context.names_gone_word(value):
                 found.update(names)
         return frozenset(found | self._made_from(found, bound))
+
+    def _may_answer(self, function: ast.FunctionDef) -> bool:
+        """Whether a function may be a helper that asks for a vendor: those are short."""
+        lines = (function.end_lineno or 0) - function.lineno
+        return lines < _LONGEST_HELPER and self.context.names_gone_word(function)
 
     def _made_from(self, names: set[str], bound: Mapping[ast.expr, list[str]]) -> set[str]:
         """Names whose values read one of ``names``, or what is made from it in turn."""
@@ -493,6 +498,19 @@ def operands(node: ast.expr) -> list[ast.expr] | None:
     return None
 
 
+def _set_in(guard: ast.Try) -> Iterator[str]:
+    """Names and attributes that get a value somewhere in a ``try`` statement."""
+    for node in ast.walk(guard):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            yield node.attr
+        elif isinstance(node, ast.alias):
+            yield node.asname or node.name.partition(".")[0]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+
+
 def _is_and(node: ast.expr) -> bool:
     if isinstance(node, ast.BoolOp):
         return isinstance(node.op, ast.And)
@@ -538,4 +556,5 @@ _ASKED = frozenset(
         *(Question.CAPABILITY, Question.VERSION, Question.PACKAGE),
     }
 )
+_LONGEST_HELPER = 100  # lines; longer functions do more than answer
 _ACTS = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)

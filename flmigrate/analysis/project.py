@@ -170,6 +170,10 @@ class Project:
         facts = tuple(replace(f, path=f.path or file if f.line else f.path) for f in atom.facts)
         return replace(atom, facts=facts)
 
+    def note(self, path: Path, words: Iterable[bytes]) -> None:
+        """Remember what a file that was read anyway tells about who uses whom."""
+        self._neighbours.note(path, words)
+
     def users(self, path: Path) -> Callable[[frozenset[str], frozenset[str]], frozenset[str]]:
         """The question which names of the file at ``path`` other files use.
 
@@ -302,7 +306,7 @@ class Project:
         names = {path.rpartition(".")[2] for _, path, _ in wanted}
         found: set[Fact] = set()
         scopes = context.scopes
-        for scope in {scopes.module, *scopes.scope_of.values()}:
+        for scope in scopes.all():
             for name, bindings in scope.bindings.items():
                 if not any(b.kind == "import" and self._split(b.path) for b in bindings):
                     continue

@@ -7,6 +7,7 @@ name? what is this node part of?) is answered from them.
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from typing import Any
 
 from flmigrate.analysis.bindings import Binding, Scope
@@ -34,7 +35,7 @@ class Scopes:
     that rules ask for, in no particular order, ``stars`` the modules of star imports.
     ``text_annotations`` maps each string that is an annotation to what it says; nodes in there
     have the position of the string. ``in_text`` are the names among them: they count as reads,
-    but cannot be edited.
+    but cannot be edited. ``unbound`` are names that are read where nothing in the file binds them.
     """
 
     def __init__(self, source: Source, package: str = "") -> None:
@@ -42,13 +43,20 @@ class Scopes:
         self.source = source
         self.package = package
         self.module = Scope(source.tree, None)
+        self._all = [self.module]
         self.parents: dict[ast.AST, ast.AST] = {}
         self.scope_of: dict[ast.AST, Scope] = {source.tree: self.module}
         self.nodes: dict[type[ast.AST], list[Any]] = {kind: [] for kind in _COLLECTED}
         self.stars: list[str] = []
         self.text_annotations: dict[ast.AST, ast.expr] = {}
         self.in_text: set[ast.Name] = set()
+        self.unbound: set[str] = set()
         walk(self)
+
+    def open(self, scope: Scope) -> None:
+        """Add the scope of a function, class or comprehension."""
+        self.scope_of[scope.node] = scope
+        self._all.append(scope)
 
     def around(self, node: ast.AST) -> Scope:
         """The scope in which ``node`` stands; a scope-opening node gives its own."""
@@ -60,9 +68,9 @@ class Scopes:
             current = self.parents.get(current)
         return self.module
 
-    def all(self) -> set[Scope]:
-        """All scopes of the file."""
-        return {self.module, *self.scope_of.values()}
+    def all(self) -> Sequence[Scope]:
+        """All scopes of the file, the module's first."""
+        return self._all
 
     def binder(self, name: ast.Name) -> Scope | None:
         """The scope whose binding a name reads or sets, or ``None`` for an unbound name."""

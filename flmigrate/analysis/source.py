@@ -6,27 +6,23 @@ import ast
 import bisect
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate, count
+from operator import add
 
 from flmigrate.findings import Span
 
 # Python's tokenizer ends a line at these and at nothing else; str.splitlines() would also
 # break at form feeds and Unicode separators.
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return, ast.Import, ast.ImportFrom)
 
 
 def line_starts(text: str) -> list[int]:
     """Offsets at which the lines of ``text`` start; the first is always 0."""
     if "\r" not in text:
-        starts = [0]
-        find = text.find
-        at = find("\n")
-        while at >= 0:
-            starts.append(at + 1)
-            at = find("\n", at + 1)
-        return starts
+        ends = accumulate(map(len, text.split("\n")[:-1]))
+        return [0, *map(add, ends, count(1))]  # each line end is a character more
     return [0, *(match.end() for match in _LINE_END.finditer(text))]
 
 
@@ -115,34 +111,3 @@ class Source:
     def newline(self) -> str:
         """The line end of the first line, which new lines take."""
         return first_line_end(self.text)
-
-    def without_docstrings(self) -> str:
-        """The text without the strings that stand as statements, which nothing reads as code.
-
-        Examples in docstrings name devices in one file of five whose code names none.
-        """
-        kept: list[str] = []
-        done = 0
-        for string in sorted(_standing_strings(self.tree), key=lambda node: node.lineno):
-            kept.append(self.text[done : self.start(string)])
-            done = self.end(string)
-        return "".join([*kept, self.text[done:]])
-
-
-def _standing_strings(tree: ast.Module) -> Iterator[ast.Constant]:
-    suites: list[list[ast.stmt]] = [tree.body]
-    while suites:
-        for statement in suites.pop():
-            if isinstance(statement, ast.Expr):
-                value = statement.value
-                if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                    yield value
-            elif not isinstance(statement, _SIMPLE):
-                suites += _suites(statement)
-
-
-def _suites(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        yield getattr(statement, name, [])
-    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-        yield part.body

@@ -208,17 +208,32 @@ class Vocabulary:
         A word is a run of letters, digits and underscores, so ``timestamps`` does not count
         as ``mps``.
         """
+        found = self._plain_words | self.library_words | self.api_words
+        return frozenset(word.encode() for word in found)
+
+    @cached_property
+    def _plain_words(self) -> frozenset[str]:
+        """Words that say something wherever they stand."""
         found = set(self.device_types | self.methods | self.attributes | self.backends)
         found.update(self.environment, self.target.attributes, self.flag_words, _WORDS)
-        names = [*self.plugins, *self.libraries]
-        names += [plugin for vendor in self.vendors.values() for plugin in vendor.plugins]
-        names += [
+        names = [plugin for vendor in self.vendors.values() for plugin in vendor.plugins]
+        found.update(map(_telling_part, [*self.plugins, *names]))
+        return frozenset(found)
+
+    @cached_property
+    def library_words(self) -> frozenset[str]:
+        """Words that only say something in an import: names of vendors' packages."""
+        return frozenset(map(_telling_part, self.libraries)) - self._plain_words
+
+    @cached_property
+    def api_words(self) -> frozenset[str]:
+        """Words that only say something as names of what the target's table replaces."""
+        paths = (
             path
             for path, entry in self.target.api.items()
             if entry.status != "keep" and not self.in_namespace(path)
-        ]
-        found.update(_telling_part(name) for name in names)
-        return frozenset(word.encode() for word in found)
+        )
+        return frozenset(map(_telling_part, paths)) - self._plain_words - self.library_words
 
 
 # What is made of a vendor's word to name a function or flag that asks for it.

@@ -6,6 +6,7 @@ It is iterative, so that a sum of 3,000 terms cannot exhaust the stack.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,9 @@ _NAMING = (
 """Node types that bind the name in their field ``name``."""
 
 
+_DECLARATION = re.compile(r"(?:global|nonlocal)[ \t\f\\]+\w")
+
+
 def walk(scopes: Scopes) -> None:
     """Fill the tables of ``scopes`` from the tree of its source."""
     _Walk(scopes).run()
@@ -47,7 +51,7 @@ class _Walk:
         self.names: list[tuple[ast.Name, Scope]] = []
         self.nonlocals: list[tuple[Scope, str, Binding]] = []
         self.stack: list[tuple[ast.AST, Scope]] = [(self.source.tree, scopes.module)]
-        declares = "global" in self.source.text or "nonlocal" in self.source.text
+        declares = _DECLARATION.search(self.source.text) is not None
         self.outer = outer_names(self.source.tree) if declares else {}
 
     def run(self) -> None:
@@ -63,42 +67,45 @@ class _Walk:
             owner = owners[key]
             if owner is not None:
                 owner.loads.setdefault(node.id, []).append(node)
+            else:
+                self.scopes.unbound.add(node.id)
 
     def _visit_all(self) -> None:
-        # Local names throughout: this loop sees every node of every file.
+        # This loop sees every node of every file: local names throughout, and leaves, which are
+        # half of all nodes, are dealt with where they are found.
         parents, nodes, stack = self.parents, self.scopes.nodes, self.stack
         push, names, scope_of = stack.append, self.names.append, self.scope_of
-        anything, name_class, load = ast.AST, ast.Name, ast.Load
+        anything, name_class, constant_class, load = ast.AST, ast.Name, ast.Constant, ast.Load
+        all_names, all_constants = nodes[name_class].append, nodes[constant_class].append
         handlers = self._handlers()
-        fields_of: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
+        plans: dict[type[ast.AST], tuple[list[Any] | None, Handler | None, tuple[str, ...]]] = {}
         while stack:
             node, scope = stack.pop()
             cls = node.__class__
-            if cls is name_class and node.ctx.__class__ is load:  # type: ignore[attr-defined]
-                scope_of[node] = scope
-                names((node, scope))  # type: ignore[arg-type]
-                nodes[name_class].append(node)
-                continue
-            collected = nodes.get(cls)
+            plan = plans.get(cls)
+            if plan is None:
+                fields = tuple(name for name in cls._fields if name not in _SKIPPED_FIELDS)
+                plan = plans[cls] = nodes.get(cls), handlers.get(cls), fields
+            collected, handler, fields = plan
             if collected is not None:
                 collected.append(node)
-            handler = handlers.get(cls)
             if handler is not None and handler(node, scope):
                 continue
-            fields = fields_of.get(cls)
-            if fields is None:
-                fields = tuple(name for name in cls._fields if name not in _SKIPPED_FIELDS)
-                fields_of[cls] = fields
             for name in fields:
-                value = getattr(node, name, None)
-                if value.__class__ is list:
-                    for child in value:
-                        if isinstance(child, anything):
-                            parents[child] = node
-                            push((child, scope))
-                elif isinstance(value, anything):
-                    parents[value] = node
-                    push((value, scope))
+                value: Any = getattr(node, name, None)
+                for child in value if value.__class__ is list else (value,):
+                    kind = child.__class__
+                    if kind is name_class and child.ctx.__class__ is load:
+                        parents[child] = node
+                        scope_of[child] = scope
+                        names((child, scope))
+                        all_names(child)
+                    elif kind is constant_class:
+                        parents[child] = node
+                        all_constants(child)
+                    elif isinstance(child, anything):
+                        parents[child] = node
+                        push((child, scope))
 
     def _visit(self, child: ast.AST | None, parent: ast.AST, scope: Scope) -> None:
         if child is not None:
@@ -258,7 +265,7 @@ class _Walk:
 
     def _open(self, node: ast.AST, scope: Scope) -> Scope:
         inner = Scope(node, scope, outer=self.outer.get(node, {}))
-        self.scope_of[node] = inner
+        self.scopes.open(inner)
         return inner
 
     def _function(self, node: Function, scope: Scope) -> bool:

@@ -209,7 +209,7 @@ class Aliases:
         vendor_word = name in self.context.vocabulary.methods and alias.node.asname is None
         if vendor_word and isinstance(alias.statement, ast.ImportFrom):
             new = home.rpartition(".")[2]
-            taken = any(new in s.bindings for s in self.context.scopes.scope_of.values())
+            taken = any(new in s.bindings for s in self.context.scopes.all())
             same_module = home.rpartition(".")[0] == self.context.scopes.absolute(alias.statement)
             return Mode.RENAME if same_module and not taken else Mode.MOVE
         return Mode.MOVE
