@@ -46,6 +46,7 @@ from flmigrate.rules.repeats import without_repeats
 from flmigrate.suppressions import comment_findings, read_suppressions
 
 _ROUNDS = 10
+_WORD = re.compile(r"[^\W\d]\w*")
 _REMOVING = (Branch, Import, Removal, Statement)
 """Edits that may take a binding away."""
 _PLAIN = frozenset({Rename, Text})
@@ -262,9 +263,13 @@ def _rounds(
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
         chosen = _choose(findings, settings, state)
-        if not chosen and state.fixed:
+        arms_went = Branch in state.kinds and not _have(chosen, Branch)
+        if (not chosen and state.fixed) or (chosen and arms_went):
             leftovers = _leftovers(unit, settings, project, contexts[0], context)
-            chosen = _choose(leftovers, settings, state)
+            # What arms left unused goes in the round of the other fixes: a look less.
+            brought = _brought_in(chosen)
+            apart = [f for f in leftovers if brought.isdisjoint(_WORD.findall(_text(f, context)))]
+            chosen = _choose([*(finding for finding, _ in chosen), *apart], settings, state)
         if not chosen and not is_given:
             vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
             if vendor != settings.canonical_vendor:
@@ -280,6 +285,25 @@ def _rounds(
             return _finish(settings, context, findings, state)
         _apply(context, contexts[0].source, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
+
+
+def _have(chosen: Sequence[tuple[Finding, Fix]], kind: type) -> bool:
+    return any(isinstance(edit, kind) for _, fix in chosen for edit in fix.edits)
+
+
+def _brought_in(chosen: Sequence[tuple[Finding, Fix]]) -> set[str]:
+    """Words that some fixes bring into the text: names that may be read again."""
+    found: set[str] = set()
+    for edit in (edit for _, fix in chosen for edit in fix.edits):
+        for name in ("new", "template", "add", "move"):
+            found.update(_WORD.findall(str(getattr(edit, name, ""))))
+    return found
+
+
+def _text(finding: Finding, context: Context) -> str:
+    """The text that the fix of a finding takes away or changes."""
+    edits = finding.fix.edits if finding.fix is not None else ()
+    return " ".join(context.source.text[edit.span.start : edit.span.end] for edit in edits)
 
 
 def _vendor_of(text: str, settings: Settings) -> str:
