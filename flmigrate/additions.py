@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from flmigrate.discovery import SUFFIXES, Selection
 from flmigrate.git import GitError, ask, repository_root
@@ -26,8 +26,7 @@ _FILES = tuple(f"*{suffix}" for suffix in SUFFIXES)
 _LINK = "120000"
 
 
-@dataclass(frozen=True, slots=True)
-class Additions:
+class Additions(NamedTuple):
     """What is new in a repository.
 
     ``lines`` are the numbers, from 1 and with a line feed as the only line end, of the new

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flmigrate.discovery import discover
 from flmigrate.documents import NOTEBOOK
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from flmigrate.additions import Additions
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """The outcome of a check: one result per file, in path order, and the paths not read.
 
     The findings of a result are in its ``left``.
@@ -103,23 +101,23 @@ def with_project_files(check: Check, paths: Sequence[Path], job: Job, *, folders
             enabled = config.checked_codes_for(path)
             results[str(path)] = check_project_file(path, data, vocabulary, enabled)
     ordered = sorted(results.values(), key=lambda result: Path(result.path).parts)
-    return Check(replace(check.migration, results=tuple(ordered)))
+    return Check(check.migration._replace(results=tuple(ordered)))
 
 
 def check_additions(additions: Additions, job: Job, *, jobs: int = 1) -> Check:
     """Look at the files in which something is new; all their findings, old and new ones."""
     files = tuple(sorted(additions.lines, key=lambda path: path.parts))
-    given = replace(job, contents=additions.contents)
+    given = job._replace(contents=additions.contents)
     return Check(migrate_files(Discovery(files, ()), given, jobs=jobs))
 
 
 def only_new(check: Check, additions: Additions) -> Check:
     """A check with the findings on new lines alone."""
     kept = tuple(
-        replace(result, left=tuple(f for f in result.left if is_new(additions, result, f)))
+        result._replace(left=tuple(f for f in result.left if is_new(additions, result, f)))
         for result in check.results
     )
-    return Check(replace(check.migration, results=kept))
+    return Check(check.migration._replace(results=kept))
 
 
 def is_new(additions: Additions, result: Result, finding: Finding) -> bool:
@@ -145,5 +143,5 @@ def _is_new_in_notebook(additions: Additions, path: Path, finding: Finding) -> b
 def check_text(data: bytes, name: str, job: Job) -> Check:
     """Look at one file's bytes, which need not be on disk, under the name given."""
     path = Path(name)
-    given = replace(job, contents={path: data})
+    given = job._replace(contents={path: data})
     return Check(migrate_files(Discovery((path,), ()), given))

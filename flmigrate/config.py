@@ -11,9 +11,8 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from flmigrate.config_checks import CHECKS, CheckSettings, Invalid, Settings, check_key, line_of
 from flmigrate.ignores import Ignores, compile_patterns, covers
@@ -23,8 +22,7 @@ class ConfigError(ValueError):
     """Settings that cannot be used; the message names file, line and key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """The settings of a run. Codes are rule codes, prefixes of them, or ``ALL``.
 
     ``root`` is the folder that ``exclude`` and ``per_file_ignores`` are relative to, and
@@ -45,7 +43,7 @@ class Config:
     import_in: str | None = None
     canonical_vendor: str | None = None
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    check: CheckSettings = field(default_factory=CheckSettings)
+    check: CheckSettings = CheckSettings()
     chips: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
     notes: str = "above"

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from flmigrate.ignores import compile_patterns
 
@@ -22,8 +21,7 @@ _TYPES = {bool: "a boolean", int: "an integer", float: "a float", str: "a string
 _TYPES |= {list: "a list", dict: "a table"}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """A file's settings as they stand there; ``table`` is where in it (empty: the top)."""
 
     path: Path
@@ -32,8 +30,7 @@ class Settings:
     values: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckSettings:
+class CheckSettings(NamedTuple):
     """The table ``check``: what holds for ``flmigrate check`` only.
 
     ``allow`` are gitignore patterns, relative to the configuration's folder, of files that may

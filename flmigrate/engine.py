@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from flmigrate.analysis.assignment import unassigned
 from flmigrate.analysis.context import Context
@@ -57,8 +58,7 @@ def _always(code: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What a run does, apart from which files it looks at.
 
     ``enabled`` says for a code whether it is selected; ``import_in`` is ``entry-points``,
@@ -86,8 +86,7 @@ class Settings:
     notes_at: str = "above"
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """One file to look at: its text and its place in the project."""
 
     path: str
@@ -198,7 +197,7 @@ def _about_comments(
     silenced: list[Finding] = []
     # A part of a project may not show which vendor's code stands for all.
     for vendor in {context.canonical_vendor, DEFAULT_VENDOR}:
-        asked = replace(settings, canonical_vendor=vendor)
+        asked = settings._replace(canonical_vendor=vendor)
         bare = _context(unit, asked, project, context.source)
         try:
             silenced += check(bare)
@@ -245,7 +244,7 @@ def _rounds(
         return _finish(settings, contexts[0], _on_chips(settings, contexts[0]), state)
     is_given = bool(settings.canonical_vendor)
     if not is_given:
-        settings = replace(settings, canonical_vendor=_vendor_of(unit.text, settings))
+        settings = settings._replace(canonical_vendor=_vendor_of(unit.text, settings))
     left = _ROUNDS
     while left:
         try:
@@ -269,7 +268,7 @@ def _rounds(
             vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
             if vendor != settings.canonical_vendor:
                 # Its names are gone; what is left is seen as a second run will see it.
-                settings = replace(settings, canonical_vendor=vendor)
+                settings = settings._replace(canonical_vendor=vendor)
                 continue
         if not chosen:
             if state.fixed:
@@ -552,11 +551,11 @@ def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:
         return finding
     why = state.refused.get(_key(finding, fix))
     if why:
-        return replace(
-            finding, code="FL201", message=f"kept: {why}", severity=Severity.WARNING, note=True
+        return finding._replace(
+            code="FL201", message=f"kept: {why}", severity=Severity.WARNING, note=True
         )
     message = f"{finding.message}; this place could not be edited"
-    return replace(finding, code="FL906", message=message, severity=Severity.WARNING, note=False)
+    return finding._replace(code="FL906", message=message, severity=Severity.WARNING, note=False)
 
 
 def _shifted(finding: Finding, growth: Sequence[tuple[int, int]], source: Source) -> Finding:
@@ -568,7 +567,7 @@ def _moved(finding: Finding, span: Span, source: Source) -> Finding:
     """The finding at another place, in another text."""
     line, column = source.position(span.start)
     end_line = line + finding.end_line - finding.line
-    return replace(finding, span=span, line=line, column=column, end_line=end_line)
+    return finding._replace(span=span, line=line, column=column, end_line=end_line)
 
 
 def _skipped(unit: Unit, code: str, message: str, line: int = 1) -> Result:

@@ -10,7 +10,7 @@ import ast
 import bisect
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.source import Source
@@ -21,8 +21,7 @@ _NOTE_IN_COMMENT = re.compile(r"# flmigrate: (FL\d{3}\b.*)")
 _PART = re.compile(r"; (?=FL\d{3}(?: |\[))")
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """Something to say at the statement that contains ``offset``.
 
     ``code`` may name chips: ``FL402[ascend]``.

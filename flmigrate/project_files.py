@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from flmigrate.analysis.vocabulary import Vocabulary
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
@@ -35,8 +35,7 @@ _IMAGE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """One line of a file: its number, where it starts, and its text without the line end."""
 
     number: int

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 SCHEMA = 1
 STATUSES = ("exact", "respell", "partial", "keep", "none")
@@ -112,8 +111,7 @@ class TableError(ValueError):
         super().__init__(": ".join(part for part in (place, key, message) if part))
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """One parsed TOML file together with its text, which error messages point into."""
 
     path: str

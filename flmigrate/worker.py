@@ -7,10 +7,9 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import METHODS
@@ -32,8 +31,7 @@ _RECURSION = 100_000
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """What a run does, in a form that can be sent to another process.
 
     With ``check_only`` files are looked at once and not rewritten. ``contents`` are the bytes
@@ -44,7 +42,7 @@ class Job:
     unsafe_fixes: bool = False
     notes: bool = True
     check_only: bool = False
-    contents: Mapping[Path, bytes] = field(default_factory=dict)
+    contents: Mapping[Path, bytes] = {}
     possible: bool = False
 
     def words(self, vocabulary: Vocabulary) -> frozenset[bytes]:
@@ -71,8 +69,7 @@ class Job:
         return read_document(path.name, self.read(path)).text
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """One file for a worker, and what other files' results tell about it."""
 
     path: Path
@@ -80,8 +77,7 @@ class Work:
     vendor_at_rest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
+class Scanned(NamedTuple):
     """What a file's bytes tell before anything is parsed; ``unreadable`` says why, if it is."""
 
     path: Path
@@ -151,7 +147,7 @@ class Worker:
         wanted = self.job.check_only or path.suffix == NOTEBOOK
         if result.outcome is Outcome.UNCHANGED and not (wanted and result.left):
             # Texts of files that stay are not carried along: there are thousands of them.
-            result = replace(result, before="", after="")
+            result = result._replace(before="", after="")
         return Analysed(result, frozenset(filter(self._can_be_told, analysed.pending)))
 
     def _can_be_told(self, fact: Fact) -> bool:
@@ -306,5 +302,5 @@ def checked_for_encoding(result: Result, document: Decoded | Notebook) -> Result
         except UndecodableError as error:
             message = f"the new text does not fit the file's encoding: {error.reason}"
             skipped = problem(result.path, "FL901", message)
-            return replace(skipped, before=result.before, after=result.before)
+            return skipped._replace(before=result.before, after=result.before)
     return result

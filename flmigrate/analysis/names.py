@@ -11,8 +11,8 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from flmigrate.analysis.scopes import Binding, Scope, Scopes
 
@@ -21,8 +21,7 @@ LOCAL = "local:"
 _NAMED_SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-@dataclass(frozen=True, slots=True)
-class Origins:
+class Origins(NamedTuple):
     """The dotted names that an expression may stand for.
 
     ``certain`` is true when it can stand for nothing else (``None`` aside).

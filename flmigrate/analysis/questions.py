@@ -11,6 +11,7 @@ import enum
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from flmigrate.tables import Vendor
 
@@ -34,8 +35,7 @@ class Question(enum.Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One reason for a classification: what was found, and the line (1-based) it stands at.
 
     ``path`` is the file, empty for the one that is asked about; line 0 is no place.
