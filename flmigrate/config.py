@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import tomli
 
 from flmigrate.config_checks import CHECKS, CheckSettings, Invalid, Settings, check_key, line_of
 from flmigrate.ignores import Ignores, compile_patterns, covers
@@ -130,14 +131,9 @@ def _decoded(path: Path, data: bytes) -> str:
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib  # 20 ms, for projects with settings only
-    else:
-        import tomli as tomllib
-
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
         # The position is part of the message: "... (at line 3, column 5)".
         message, _, where = str(error).rpartition(" (at ")
         line = where.removeprefix("line ").partition(",")[0]
