@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from flmigrate.analysis.assignment import unassigned
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.leftovers import loses_reads
 from flmigrate.analysis.prefilter import may_hold_findings
@@ -42,7 +41,7 @@ from flmigrate.findings import (
 from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
 from flmigrate.origins import origin
-from flmigrate.rules import RULES, check, target_import, unreachable, unused
+from flmigrate.rules import RULES, check, target_import
 from flmigrate.rules.repeats import without_repeats
 from flmigrate.suppressions import comment_findings, read_suppressions
 
@@ -345,6 +344,8 @@ def _leftovers(
     if not loses_reads(before, after):
         return []  # nor is anything unreachable: an arm goes together with its test
     suppressions = read_suppressions(after)
+    from flmigrate.rules import unreachable, unused  # what only a rewrite needs
+
     findings = list(unreachable.check(before, after))
     if not findings:  # what only they use is looked for when they are gone
         elsewhere = project.users(Path(unit.path)) if project is not None else None
@@ -484,6 +485,8 @@ def _take_back(before: Context, after: Context, state: _State) -> bool:
     applied, state.applied = state.applied, []
     if not any(isinstance(e, _REMOVING) for _, fix in applied for e in fix.edits):
         return False
+    from flmigrate.analysis.assignment import unassigned  # what only a rewrite needs
+
     lost = unassigned(before, after)
     causes = []
     for finding, fix in applied:

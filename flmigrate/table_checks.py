@@ -157,7 +157,7 @@ def _status_rules(api: Api) -> Iterator[Rule]:
     elif api.status == "none":
         yield "note", api.note, "is required by status none"
     elif api.status == "partial":
-        yield "note", api.note or api.index, "is required by status partial, unless index is set"
+        yield "note", api.note or api.indices, "is required by status partial, unless index is set"
     elif api.status == "respell" and api.group != "tensor-type":
         known = used or api.note or api.capability
         yield "to", known, "status respell needs to, call, value, statement or a note"
@@ -177,8 +177,8 @@ def _argument_rules(api: Api) -> Iterator[Rule]:
         yield "positional", api.keyword, "needs keyword = true"
         yield "positional", 0 < api.positional <= limit, f"must be from 1 to {limit}"
     if api.index_to:
-        yield "index-to", api.index, "needs index"
-    for key, names in (("index", api.index), ("unless", (api.unless,) if api.unless else ())):
+        yield "index-to", api.indices, "needs index"
+    for key, names in (("index", api.indices), ("unless", (api.unless,) if api.unless else ())):
         for name in names:
             yield key, name in api.params, f"{name!r} is none of params"
     for key, value in (("to", api.to), ("index-to", api.index_to), ("import", api.import_to)):

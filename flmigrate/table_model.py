@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -53,8 +52,7 @@ class Vendor(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(NamedTuple):
     """What one dotted name (or, under ``Target.attributes``, one attribute) becomes.
 
     ``params`` are the source function's parameters, in order. ``call``, ``value`` and
@@ -73,7 +71,7 @@ class Api:
     keyword: bool = False
     positional: int = 0
     unless: str | None = None
-    index: tuple[str, ...] = ()
+    indices: tuple[str, ...] = ()
     index_to: str | None = None
     import_to: str | None = None
     capability: bool = False

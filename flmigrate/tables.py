@@ -133,10 +133,14 @@ def _entries(table: Table, section: str) -> dict[str, Api]:
     return entries
 
 
+# Keys that cannot be the name of a field, or not of a tuple's.
+_FIELDS = {"import": "import_to", "index": "indices"}
+
+
 def _arguments(data: Mapping[str, Any], drop: tuple[str, ...]) -> dict[str, Any]:
     """TOML keys and values as keyword arguments of the tables' classes."""
     return {
-        "import_to" if key == "import" else key.replace("-", "_"): (
+        _FIELDS.get(key) or key.replace("-", "_"): (
             tuple(value) if isinstance(value, list) else value
         )
         for key, value in data.items()

@@ -186,7 +186,7 @@ def test_other_homes_of_a_function_share_its_entry(fl: Target) -> None:
     stats = entry(fl, "torch.cuda.memory.max_memory_cached")
     assert stats.name == "torch.cuda.memory.max_memory_cached"
     assert stats.call == 'torch.flagos.memory_stats($device).get("peak_reserved_bytes", 0)'
-    assert stats.index == ("device",)
+    assert stats.indices == ("device",)
 
 
 def test_a_name_that_stays_stays_in_each_of_its_homes(fl: Target) -> None:

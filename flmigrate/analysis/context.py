@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from flmigrate.analysis import occurrences, places
 from flmigrate.analysis.bindings import Binding, Scope
@@ -43,8 +44,7 @@ def _may_lead(binding: Binding) -> bool:
     return binding.kind == "import"  # parameters and definitions lead nowhere
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reference:
+class Reference(NamedTuple):
     """A name or attribute chain that stands for something a table knows.
 
     ``node`` is the part of the chain that the entry covers, ``path`` the dotted name it

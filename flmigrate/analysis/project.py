@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -168,7 +167,7 @@ class Project:
             self._asked_flags.discard(path)
         file = self.modules[place.module].as_posix()
         facts = tuple(f._replace(path=f.path or file if f.line else f.path) for f in atom.facts)
-        return replace(atom, facts=facts)
+        return atom._replace(facts=facts)
 
     def note(self, path: Path, words: Iterable[bytes]) -> None:
         """Remember what a file that was read anyway tells about who uses whom."""

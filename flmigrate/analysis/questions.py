@@ -10,7 +10,6 @@ import ast
 import enum
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from flmigrate.tables import Vendor
@@ -46,8 +45,7 @@ class Fact(NamedTuple):
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Atom:
+class Atom(NamedTuple):
     """One operand of a condition and what it asks.
 
     ``holds`` is its value wherever the migrated program runs, ``None`` where that shows only

@@ -112,7 +112,7 @@ def fill(
 
 def _argument(context: Context, entry: Api, name: str, argument: ast.expr, hole: object) -> str:
     assert callable(hole)
-    if name not in entry.index:
+    if name not in entry.indices:
         return str(hole(argument))
     converted = converted_index(context, argument)
     if converted is None:
@@ -165,7 +165,7 @@ def call_edits(
         if arguments is None:
             return None
         names = [(i, entry.params[i]) for i in range(entry.positional, len(call.args))]
-    for name in entry.index:
+    for name in entry.indices:
         if arguments is None:
             return None
         argument = arguments.get(name)
