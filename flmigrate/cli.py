@@ -250,6 +250,7 @@ def _run(name: str, paths: tuple[str, ...], options: dict[str, Any]) -> None:
 
     gc.disable()  # a tenth of the start, and modules leave no garbage
     command = importlib.import_module(f"flmigrate.commands.{name}")
+    gc.freeze()  # and stay: no collection has to look at them
     gc.enable()
     try:
         clean = command.run(paths, options)

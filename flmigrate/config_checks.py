@@ -16,7 +16,7 @@ IMPORT_IN = ("entry-points", "every-file", "none")
 NOTES = ("above", "end", "none")
 
 _TABLES = Path(__file__).parent
-_CODE = re.compile(r"ALL|FL\d{0,3}")
+_CODE = r"ALL|FL\d{0,3}"
 _TYPES = {bool: "a boolean", int: "an integer", float: "a float", str: "a string"}
 _TYPES |= {list: "a list", dict: "a table"}
 
@@ -67,7 +67,7 @@ def check_codes(
     """
     codes = tuple(codes)
     for code in codes:
-        good = _CODE.fullmatch(code) is not None
+        good = re.fullmatch(_CODE, code) is not None
         if good and known is not None and code != "ALL":
             good = any(name.startswith(code) for name in known)
         if not good:

@@ -256,7 +256,7 @@ def _patched_names(context: Context) -> Iterator[Finding]:
         yield context.finding("FL101", f"{node.value} is patched by name", node, fix=fix)
 
 
-_DOTTED = re.compile(r"\btorch(?:\.\w+)+")
+_DOTTED = r"\btorch(?:\.\w+)+"
 
 
 def _quoted_annotations(context: Context) -> Iterator[Finding]:
@@ -266,7 +266,7 @@ def _quoted_annotations(context: Context) -> Iterator[Finding]:
         if not isinstance(text, str) or "torch." not in text or not _is_annotation(context, node):
             continue
         new, code = text, "FL101"
-        for path in set(_DOTTED.findall(text)):
+        for path in set(re.findall(_DOTTED, text)):
             looked_up = context.vocabulary.lookup(path)
             if looked_up is None or looked_up[1] != path or not looked_up[0].to:
                 continue
