@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from flmigrate.discovery import discover
+from flmigrate.discovery import discover, is_python
 from flmigrate.documents import NOTEBOOK
 from flmigrate.files import Discovery
 from flmigrate.findings import Applicability, Finding, Result, Severity
@@ -83,32 +83,42 @@ def with_project_files(check: Check, paths: Sequence[Path], job: Job, *, folders
 
     They are those among ``paths`` and, with ``folders``, those in the folders named.
     """
-    from flmigrate.project_files import check_project_file, is_project_file  # for these only
+    from flmigrate.project_files import is_project_file  # for these only
 
     config = job.config
     named = [path for path in paths if path.is_file() and is_project_file(path.name)]
     found = discover(paths if folders else named, config.exclude, config.root, is_project_file)
-    vocabulary = vocabulary_for(config.target)
+    # A Python file that was named is found too.
+    return _with_others(check, [path for path in found.files if not is_python(path.name)], job)
+
+
+def _with_others(check: Check, files: Sequence[Path], job: Job) -> Check:
     results = {result.path: result for result in check.results}
-    for path in found.files:
-        if not is_project_file(path.name):
-            continue  # a Python file that was named
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            results[str(path)] = problem(path, "FL903", error.strerror or str(error))
-        else:
-            enabled = config.checked_codes_for(path)
-            results[str(path)] = check_project_file(path, data, vocabulary, enabled)
+    results |= {str(path): _other(path, job) for path in files}
     ordered = sorted(results.values(), key=lambda result: Path(result.path).parts)
     return Check(check.migration._replace(results=tuple(ordered)))
 
 
+def _other(path: Path, job: Job) -> Result:
+    from flmigrate.project_files import check_project_file
+
+    try:
+        data = job.read(path)
+    except OSError as error:
+        return problem(path, "FL903", error.strerror or str(error))
+    config = job.config
+    vocabulary = vocabulary_for(config.target)
+    return check_project_file(path, data, vocabulary, config.checked_codes_for(path))
+
+
 def check_additions(additions: Additions, job: Job, *, jobs: int = 1) -> Check:
     """Look at the files in which something is new; all their findings, old and new ones."""
-    files = tuple(sorted(additions.lines, key=lambda path: path.parts))
+    files = sorted(additions.lines, key=lambda path: path.parts)
+    python = tuple(path for path in files if is_python(path.name))
+    others = [path for path in files if not is_python(path.name)]
     given = job._replace(contents=additions.contents)
-    return Check(migrate_files(Discovery(files, ()), given, jobs=jobs))
+    check = Check(migrate_files(Discovery(python, ()), given, jobs=jobs))
+    return _with_others(check, others, given) if others else check
 
 
 def only_new(check: Check, additions: Additions) -> Check:

@@ -22,6 +22,8 @@ _PACKAGING = ("pyproject.toml", "setup.cfg", "environment*.yml", "environment*.y
 _SETTINGS = ("*.yaml", "*.yml", "*.json", "*.toml", "*.cfg", "*.ini", "*.conf")
 _SHELL = ("*.sh", "*.bash", "Dockerfile", "Dockerfile.*", "*.dockerfile", "*.env", ".env")
 _SOURCES = ("*.cu", "*.cuh")
+NAMES = tuple(dict.fromkeys((*_REQUIREMENTS, *_PACKAGING, *_SETTINGS, *_SHELL, *_SOURCES)))
+"""Patterns of the names of the files that this module reads."""
 _LARGE = 1_000_000  # bytes; larger ones are data, not settings
 
 _REQUIREMENT = re.compile(r"""(?:^\s*|["'\s=]|-\s+)(?P<name>[A-Za-z][\w.-]*)""")
@@ -45,7 +47,7 @@ class _Line(NamedTuple):
 
 def is_project_file(name: str) -> bool:
     """Whether a file, by its name, is one that this module reads."""
-    return any(fnmatch(name, p) for p in (*_REQUIREMENTS, *_SETTINGS, *_SHELL, *_SOURCES))
+    return any(fnmatch(name, pattern) for pattern in NAMES)
 
 
 def check_project_file(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import MOVE, PLAIN, contents, invoke, tree
+from tests.command_line import MOVE, PLAIN, contents, flmigrate, git, invoke, repository, tree
 
 CASES = {
     "requirements": ("requirements-dev.txt", "numpy\ntorch_npu>=2.1\n", ["2:1: FL801"]),
@@ -79,6 +79,39 @@ def test_variables_and_libraries_are_remarks(tmp_path: Path) -> None:
     assert run.code == 0
     found = [line.split(" ")[:2] for line in run.text.splitlines()]
     assert found == [["requirements.txt:1:1:", "FL801"], ["run.sh:1:8:", "FL803"]]
+
+
+OLD_SETTINGS = "device: cuda\nbackend: nccl\n"
+
+
+def test_only_new_lines_count_where_git_is_asked(tmp_path: Path) -> None:
+    files = {"conf/a.yaml": OLD_SETTINGS, "requirements.txt": "torch_npu\n", "a.py": PLAIN}
+    root = repository(tmp_path, files)
+    tree(root, {"conf/a.yaml": OLD_SETTINGS + "dist_backend: nccl\n", "a.py": MOVE})
+    tree(root, {"sub/Dockerfile": "FROM nvidia/cuda:12.4\n", "requirements.txt": "torch_npu"})
+    found = ["a.py:5", "conf/a.yaml:3", "sub/Dockerfile:1"]
+    assert lines(flmigrate(root, "check", "--diff-base", "HEAD", "--project-files").text) == found
+    git(root, "add", "-A")
+    tree(root, {"conf/a.yaml": "x: 1\n", "a.py": PLAIN})  # the index is what counts
+    assert lines(flmigrate(root, "check", "--staged", "--project-files").text) == found
+    assert lines(flmigrate(root, "check", "--staged").text) == ["a.py:5"]
+    assert lines(flmigrate(root, "check", "--staged", "conf/a.yaml", "a.py").text) == found[:2]
+    inside = flmigrate(root / "conf", "check", "--staged", "--project-files", ".")
+    assert lines(inside.text) == ["a.yaml:3"]
+
+
+def test_a_line_that_moved_to_another_settings_file_is_not_new(tmp_path: Path) -> None:
+    root = repository(tmp_path, {"a.yaml": OLD_SETTINGS})
+    git(root, "mv", "a.yaml", "b.yaml")
+    tree(root, {"b.yaml": "x: 1\n", "c.yaml": OLD_SETTINGS})
+    git(root, "add", "-A")
+    run = flmigrate(root, "check", "--staged", "--project-files")
+    assert (run.code, run.text) == (0, "")
+
+
+def lines(text: str) -> list[str]:
+    """``file:line`` of each finding."""
+    return [":".join(line.split(":")[:2]) for line in text.splitlines()]
 
 
 def test_settings_and_a_baseline_hold_for_them(tmp_path: Path) -> None:

@@ -58,13 +58,27 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
 
 
 def _additions(paths: tuple[str, ...], job: Job, options: dict[str, Any]) -> Additions:
-    from flmigrate.additions import since, staged  # for what asks git only
+    from flmigrate.additions import PYTHON_NAMES, since, staged  # for what asks git only
 
     here = Path.cwd()
     named = [Path(path) for path in paths] or [repository_root(here) or here]
+    others = {path.resolve() for path in named if _is_other(path)}
+    names: tuple[str, ...] = PYTHON_NAMES
+    if others or options["project_files"]:
+        from flmigrate.project_files import NAMES
+
+        names += NAMES
     selection = Selection(named, job.config.exclude, job.config.root)
     ref = options["diff_base"]
-    return since(ref, named, selection) if ref else staged(named, selection)
+    additions = since(ref, named, selection, names) if ref else staged(named, selection, names)
+    if options["project_files"]:
+        return additions
+    lines = {
+        path: new
+        for path, new in additions.lines.items()
+        if is_python(path.name) or path.resolve() in others
+    }
+    return additions._replace(lines=lines)
 
 
 def _check(
