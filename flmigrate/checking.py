@@ -89,12 +89,17 @@ def with_project_files(check: Check, paths: Sequence[Path], job: Job, *, folders
     named = [path for path in paths if path.is_file() and is_project_file(path.name)]
     found = discover(paths if folders else named, config.exclude, config.root, is_project_file)
     # A Python file that was named is found too.
-    return _with_others(check, [path for path in found.files if not is_python(path.name)], job)
+    return _with_others(check, [path for path in found.files if is_project_file(path.name)], job)
 
 
 def _with_others(check: Check, files: Sequence[Path], job: Job) -> Check:
     results = {result.path: result for result in check.results}
-    results |= {str(path): _other(path, job) for path in files}
+    for path in files:
+        known, more = results.get(str(path)), _other(path, job)
+        if known is not None:  # setup.py is Python and says what is required
+            left = sorted((*known.left, *more.left), key=lambda finding: finding.span)
+            more = known._replace(left=tuple(left))
+        results[str(path)] = more
     ordered = sorted(results.values(), key=lambda result: Path(result.path).parts)
     return Check(check.migration._replace(results=tuple(ordered)))
 
@@ -111,14 +116,23 @@ def _other(path: Path, job: Job) -> Result:
     return check_project_file(path, data, vocabulary, config.checked_codes_for(path))
 
 
-def check_additions(additions: Additions, job: Job, *, jobs: int = 1) -> Check:
-    """Look at the files in which something is new; all their findings, old and new ones."""
+def check_additions(
+    additions: Additions, job: Job, *, jobs: int = 1, project_files: bool = False
+) -> Check:
+    """Look at the files in which something is new; all their findings, old and new ones.
+
+    With ``project_files`` a Python file that says what is required is read as such, too.
+    """
     files = sorted(additions.lines, key=lambda path: path.parts)
     python = tuple(path for path in files if is_python(path.name))
-    others = [path for path in files if not is_python(path.name)]
+    others = [path for path in files if not is_python(path.name) or project_files]
     given = job._replace(contents=additions.contents)
     check = Check(migrate_files(Discovery(python, ()), given, jobs=jobs))
-    return _with_others(check, others, given) if others else check
+    if not others:
+        return check
+    from flmigrate.project_files import is_project_file
+
+    return _with_others(check, [path for path in others if is_project_file(path.name)], given)
 
 
 def only_new(check: Check, additions: Additions) -> Check:

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
 from flmigrate.table_model import Api, Target, Vendor, Vendors
 from flmigrate.table_schema import (
     API_KEYS,
@@ -88,6 +90,10 @@ def check_target(table: Table, target: Target, vendors: Vendors) -> None:
     for name in table.data["serves"]:
         if name not in vendors:
             table.fail(("serves",), f"{name!r} is no vendor; known are {', '.join(vendors)}")
+    try:
+        SpecifierSet(target.torch)
+    except InvalidSpecifier:
+        table.fail(("torch",), f"{target.torch!r} are no versions as pip takes them (>=2.9,<2.11)")
     context = _Context(
         table,
         target,

@@ -91,7 +91,8 @@ class Target(NamedTuple):
     """Where code moves to, from ``targets/NAME.toml`` or a user's file.
 
     Exactly one of ``device_type`` (a literal) and ``device_expression`` (Python) is set, and
-    at most one of ``backend`` and ``backend_expression``. ``related`` gives the status of
+    at most one of ``backend`` and ``backend_expression``. ``torch`` are the versions of torch that
+    it runs with, as pip takes them; empty if any. ``related`` gives the status of
     things that are no dotted name, each with a rule of its own.
     """
 
@@ -112,6 +113,7 @@ class Target(NamedTuple):
     import_statement: str | None = None
     import_marker: str = ""
     import_where: str = "entry-points"
+    torch: str = ""
     tensor_types: Mapping[str, str] = _NOTHING
     memory_stats_keys: Mapping[str, str] = _NOTHING
     related: Mapping[str, str] = _NOTHING

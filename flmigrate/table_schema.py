@@ -39,6 +39,7 @@ TARGET_KEYS: Mapping[str, str] = {
     "name": "string",
     "title": "string",
     "source": "string",
+    "torch": "string",
     "serves": "names",
     "device": "table",
     "imports": "table",

@@ -105,6 +105,7 @@ def _build_target(table: Table) -> Target:
         name=data["name"],
         title=data["title"],
         source=data["source"],
+        torch=data.get("torch", ""),
         path=table.path,
         serves=frozenset(data["serves"]),
         tensor_types=MappingProxyType(data.get("tensor-types", {})),

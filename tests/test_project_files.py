@@ -38,6 +38,65 @@ CASES = {
 }
 
 
+PINS = {
+    "old": ("requirements.txt", "torch==2.4.0\n", "1:1"),
+    "old build": ("requirements.txt", "torch==2.4.0+cu121 \\\n", "1:1"),
+    "extras": ("requirements.txt", "torch[opt] ~= 2.4.0\n", "1:1"),
+    "upper end": ("requirements.txt", "numpy\ntorch>=2.1, <2.9  # CI\n", "2:1"),
+    "next": ("constraints.txt", "torch > 2.11\n", "1:1"),
+    "right one": ("requirements.txt", "torch==2.10.0+cpu\n", ""),
+    "range": ("requirements.txt", "torch>=2.0,<3\n", ""),
+    "all but one": ("requirements.txt", "torch>2.9.0,<2.11,!=2.9.1\n", ""),
+    "wildcard": ("requirements.txt", "torch==2.10.*\n", ""),
+    "none": ("requirements.txt", "torch\n", ""),
+    "other packages": ("requirements.txt", "torchvision==0.15\ntorch-geometric==2.4\n", ""),
+    "markers": (
+        "requirements.txt",
+        "torch==2.2; sys_platform == 'darwin'\ntorch==2.10; sys_platform == 'linux'\n",
+        "",
+    ),
+    "no marker fits": ("requirements.txt", "torch==2.2; sys_platform == 'darwin'\n", "1:1"),
+    "silenced": ("requirements.txt", "torch==2.4  # flmigrate: ignore[FL805] CI only\n", ""),
+    "pyproject": ("pyproject.toml", '[project]\ndependencies = ["torch>=2,<2.5"]\n', "2:18"),
+    "poetry": ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "~2.4"\n', "2:1"),
+    "poetry caret": ("pyproject.toml", '[tool.poetry.dependencies]\ntorch = "^2.4"\n', ""),
+    "poetry table": ("pyproject.toml", 'torch = { version = "2.4.1", source = "cpu" }\n', "1:1"),
+    "poetry range": ("pyproject.toml", 'torch = ">=2.9,<3.0"\n', ""),
+    "poetry wildcard": ("pyproject.toml", 'torch = "2.4.*"\n', "1:1"),
+    "source": ("pyproject.toml", 'torch = { index = "pytorch-2.4" }\n', ""),
+    "setup.cfg": ("setup.cfg", "[options]\ninstall_requires =\n    torch<2\n", "3:5"),
+    "setup.py": ("setup.py", 'setup(install_requires=["numpy", "torch==1.13.1"])\n', "1:35"),
+    "conda": ("environment.yml", "dependencies:\n  - pytorch=2.4\n", "2:5"),
+    "conda build": ("environment.yml", "- pytorch::pytorch=2.5.1=py3.11_cuda12.1\n", "1:12"),
+    "conda right": ("environment.yml", "dependencies:\n  - pytorch=2.10\n", ""),
+    "not a version": ("requirements.txt", "torch @ https://example.org/torch.whl\n", ""),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "at"), PINS.values(), ids=PINS)
+def test_a_pin_of_torch_that_the_target_cannot_run_with(
+    tmp_path: Path, name: str, text: str, at: str
+) -> None:
+    tree(tmp_path, {name: text})
+    run = invoke(tmp_path, "check", ".", "--project-files")
+    found = [" ".join(found.split()[:2]) for found in run.text.splitlines()]
+    assert found == ([f"{name}:{at}: FL805"] if at else [])
+
+
+def test_the_versions_are_those_of_the_target(tmp_path: Path) -> None:
+    tree(tmp_path, {"requirements.txt": "torch==2.7.0\n"})
+    run = invoke(tmp_path, "check", "requirements.txt")
+    assert "torch==2.7.0 allows no version that Torch-FL runs with (>=2.9,<2.11)" in run.text
+    assert invoke(tmp_path, "check", "requirements.txt", "--target", "accelerator").code == 0
+
+
+def test_setup_py_is_python_and_says_what_is_required(tmp_path: Path) -> None:
+    tree(tmp_path, {"setup.py": 'import torch\n\nx.to("cuda")\nrequires = ["torch<2"]\n'})
+    run = invoke(tmp_path, "check", "setup.py", "--project-files")
+    assert [line.split()[1] for line in run.text.splitlines()] == ["FL105", "FL805"]
+    assert "FL805" not in invoke(tmp_path, "check", "setup.py").text
+
+
 def places(text: str, name: str) -> list[str]:
     found = [line.removeprefix(f"{name}:").split(" ")[:2] for line in text.splitlines()]
     return [" ".join(part) for part in found]

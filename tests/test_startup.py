@@ -167,6 +167,7 @@ ROWS = (
     ("worker",),
     ("runner",),
     ("migration",),
+    ("torch_pins",),
     ("project_files",),
     ("checking", "coverage", "explain", "explaining", "fingerprints", "rule_pages"),
     ("baseline", "choosing", "proposal", "series"),

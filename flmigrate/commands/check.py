@@ -88,7 +88,7 @@ def _check(
         return check_text(sys.stdin.buffer.read(), options["stdin_filename"], job)
     jobs = options["jobs"] or default_jobs()
     if additions is not None:
-        return check_additions(additions, job, jobs=jobs)
+        return check_additions(additions, job, jobs=jobs, project_files=options["project_files"])
     places = [Path(path) for path in paths]
     python = [place for place in places if not _is_other(place)]
     with Progress("checking", quiet=options["quiet"]) as progress:

@@ -87,6 +87,7 @@ RULES: Mapping[str, str] = {
     "FL802": "vendor-setting",
     "FL803": "vendor-variable",
     "FL804": "vendor-build",
+    "FL805": "torch-pin",
     "FL901": "undecodable",
     "FL902": "does-not-parse",
     "FL903": "unreadable",
