@@ -207,11 +207,11 @@ class Context:
                 if self._may_refer(scope, name):
                     yield from (load for load in loads if load not in scopes.in_text)
         yield from self.names.module_keepers()
-        if scopes.stars:
+        if scopes.stars or "torch" not in scopes.module.bindings:
             for node in scopes.nodes[ast.Name]:
                 if isinstance(node.ctx, ast.Load) and scopes.binder(node) is None:
                     star = (f"{module}.{node.id}" for module in scopes.stars)
-                    if any(self.vocabulary.lookup(path) is not None for path in star):
+                    if node.id == "torch" or any(map(self.vocabulary.lookup, star)):
                         yield node
         for call in scopes.nodes[ast.Call]:
             if self.names.called_name(call) in _LOOKUPS:

@@ -129,6 +129,9 @@ class Names:
             # A star import may hide a builtin, but seldom does.
             return Origins(frozenset({f"builtins.{node.id}"}), certain=not stars)
         candidates = frozenset(f"{module}.{node.id}" for module in stars)
+        if node.id == "torch":
+            # Nothing here binds it; where a star import or an earlier cell does, it is torch.
+            return Origins(candidates | {"torch"}, certain=False)
         return Origins(candidates, certain=len(stars) == 1)
 
     def binding_origins(self, owner: Scope, name: str) -> Origins:

@@ -308,15 +308,16 @@ def _looked_up_names(context: Context) -> Iterator[Finding]:
             fix = Fix(f"Ask for {target_attribute}", (edit,))
             yield context.finding("FL106", f"{name} is looked up by its name", call, fix=fix)
             continue
-        if not isinstance(name, str) or context.names.resolve(call.args[0]).only != "torch":
+        base = context.names.resolve(call.args[0])
+        if not isinstance(name, str) or base.only != "torch":
             continue
         if not context.vocabulary.in_namespace(f"torch.{name}") or "." in name:
             continue
         module, _, attribute = target.namespace.rpartition(".")
-        if module == "torch":
+        if module == "torch" and base.certain:
             edit = Text(context.source.span(call.args[1]), name, attribute)
             fix = Fix(f"Look up {attribute}", (edit,))
-        elif function == "builtins.getattr" and len(call.args) == 2:
+        elif function == "builtins.getattr" and len(call.args) == 2 and base.certain:
             expression = Expression(context.source.span(call), target.namespace)
             fix = Fix(f"Use {target.namespace}", (expression,))
         else:
