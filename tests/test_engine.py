@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from flmigrate import check_source, rewrite_paths, rewrite_source
+from flmigrate.analysis.context import Context
+from flmigrate.analysis.source import Source
 from flmigrate.findings import Outcome, Result
+from flmigrate.guard import GuardError, guard_compilation
+from flmigrate.runner import vocabulary_for
 from flmigrate.tables import TableError
 from tests.command_line import ASK, MOVE, MOVED, Run, flmigrate, tree
 from tests.corpus_cases import GENERATORS
@@ -448,3 +452,13 @@ def test_a_link_to_its_own_folder_is_walked_once(tmp_path: Path) -> None:
     [result] = rewrite_paths([tmp_path], write=True).results
     assert result.path == str(tmp_path / "pkg/a.py")
     assert (tmp_path / "pkg/a.py").read_text() == MOVED
+
+
+def test_the_guard_compiles_code_that_waits_at_the_top() -> None:
+    before, after = (
+        Context(Source(f"await f()\ng({arguments})\n"), vocabulary_for("fl"))
+        for arguments in ("a=1", "a=1, a=2")
+    )
+    guard_compilation(before, before)
+    with pytest.raises(GuardError, match="keyword argument repeated"):
+        guard_compilation(before, after)
