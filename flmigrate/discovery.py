@@ -121,7 +121,7 @@ class _Rules(NamedTuple):
     ignore_files: tuple[Ignores, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Search:
     """What a search has found so far; real paths are strings with slashes."""
 

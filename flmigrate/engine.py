@@ -95,15 +95,14 @@ class Unit(NamedTuple):
     package_uses_target: bool = False
 
 
-@dataclass(slots=True)
-class Analysed:
+class Analysed(NamedTuple):
     """A result, and what only other files can tell about the file's undecided literals."""
 
     result: Result
     pending: frozenset[Fact] = frozenset()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _State:
     """How far a file has come.
 

@@ -49,7 +49,7 @@ class Comment(NamedTuple):
         return here and (not self.codes or finding.code in self.codes)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Suppressions:
     """The suppressions of one file: codes by line, protected spans, and each comment.
 

@@ -59,7 +59,7 @@ class Reference(NamedTuple):
     certain: bool
 
 
-@dataclass
+@dataclass(eq=False)
 class Context:
     """One file as the rules see it: source, names, flows of values, and the vocabulary.
 

@@ -16,7 +16,7 @@ CANONICAL = "torch.cuda"
 """Vendor API is looked up under the name it has here; other vendors mirror it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Vocabulary:
     """What is vendor code for one target: names, strings and the words that hint at them."""
 

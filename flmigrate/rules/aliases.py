@@ -34,6 +34,8 @@ class Mode(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class _Alias:
+    """One alias of an import statement, the name it stands for, and what becomes of it."""
+
     node: ast.alias
     statement: ast.Import | ast.ImportFrom
     path: str
