@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from flmigrate.discovery import discover, is_python
+from flmigrate.discovery import discover
 from flmigrate.documents import NOTEBOOK
 from flmigrate.files import Discovery
 from flmigrate.findings import Applicability, Finding, Result, Severity
@@ -124,8 +124,8 @@ def check_additions(
     With ``project_files`` a Python file that says what is required is read as such, too.
     """
     files = sorted(additions.lines, key=lambda path: path.parts)
-    python = tuple(path for path in files if is_python(path.name))
-    others = [path for path in files if not is_python(path.name) or project_files]
+    python = tuple(path for path in files if job.takes(path.name))
+    others = [path for path in files if not job.takes(path.name) or project_files]
     given = job._replace(contents=additions.contents)
     check = Check(migrate_files(Discovery(python, ()), given, jobs=jobs))
     if not others:

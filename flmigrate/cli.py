@@ -63,6 +63,9 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--chip", multiple=True, metavar="NAME|FILE|all", help="Look at what these chips run."
         ),
+        click.option(
+            "--code-blocks", is_flag=True, help="Python in the Markdown files of folders, too."
+        ),
         click.option("--possible", is_flag=True, help="With --chip: also what is not certain."),
         click.option("-q", "--quiet", is_flag=True, help="No findings and no summary."),
         click.option("--exit-zero", is_flag=True, help="Exit with 0 although something is left."),

@@ -66,7 +66,7 @@ def migrate_paths(
 
     Raises ``TableError`` when the target cannot be loaded.
     """
-    found = discover(paths, job.config.exclude, job.config.root)
+    found = discover(paths, job.config.exclude, job.config.root, job.takes)
     return migrate_files(found, job, jobs=jobs, progress=progress)
 
 

@@ -154,7 +154,7 @@ ROWS = (
     ("manifests",),
     ("encoding", "git", "ignores", "line_diffs", "origins"),
     ("hunks",),
-    ("notebooks",),
+    ("code_blocks", "notebooks"),
     ("documents",),
     ("config_checks", "discovery"),
     ("config", "files", "patches"),

@@ -22,6 +22,7 @@ from flmigrate.commands.settings import settings
 from flmigrate.commands.terminal import Progress, say
 from flmigrate.config import Config
 from flmigrate.discovery import Selection, is_python
+from flmigrate.documents import MARKDOWN
 from flmigrate.git import repository_root
 from flmigrate.reports import text
 from flmigrate.runner import Job, default_jobs
@@ -40,7 +41,10 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
     if not paths and not wants_new:
         raise click.UsageError("Missing argument 'PATH...'.")
     job = Job(
-        settings(paths[0] if paths else "", options), check_only=True, possible=options["possible"]
+        settings(paths[0] if paths else "", options),
+        check_only=True,
+        possible=options["possible"],
+        code_blocks=options["code_blocks"],
     )
     additions = _additions(paths, job, options) if wants_new else None
     checked = _check(paths, job, additions, options)
@@ -64,6 +68,8 @@ def _additions(paths: tuple[str, ...], job: Job, options: dict[str, Any]) -> Add
     named = [Path(path) for path in paths] or [repository_root(here) or here]
     others = {path.resolve() for path in named if _is_other(path)}
     names: tuple[str, ...] = PYTHON_NAMES
+    if job.code_blocks:
+        names += tuple(f"*{suffix}" for suffix in MARKDOWN)
     if others or options["project_files"]:
         from flmigrate.project_files import NAMES
 
@@ -76,7 +82,7 @@ def _additions(paths: tuple[str, ...], job: Job, options: dict[str, Any]) -> Add
     lines = {
         path: new
         for path, new in additions.lines.items()
-        if is_python(path.name) or path.resolve() in others
+        if job.takes(path.name) or path.resolve() in others
     }
     return additions._replace(lines=lines)
 

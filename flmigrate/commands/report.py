@@ -26,7 +26,12 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
     jobs = options["jobs"] or default_jobs()
     with Progress("rewriting", quiet=options["quiet"]) as progress:
         places = [Path(path) for path in paths]
-        migration = migrate_paths(places, Job(config, notes=False), jobs=jobs, progress=progress)
+        migration = migrate_paths(
+            places,
+            Job(config, notes=False, code_blocks=options["code_blocks"]),
+            jobs=jobs,
+            progress=progress,
+        )
     name = places[0].resolve().name
     page = render(report_of(migration, config.target, __version__), f"Migration of {name}")
     output = Path(options["output"])
