@@ -462,3 +462,13 @@ def test_the_guard_compiles_code_that_waits_at_the_top() -> None:
     guard_compilation(before, before)
     with pytest.raises(GuardError, match="keyword argument repeated"):
         guard_compilation(before, after)
+
+
+def test_what_a_note_says_of_a_vendor_is_not_the_code_of_that_vendor() -> None:
+    text = (
+        "from accelerate.utils import is_npu_available\n\n\ndef f(job):\n"
+        "    if job.start() and is_npu_available():\n        return 2\n    return 3\n"
+    )
+    noted = rewrite(text, notes=True).after
+    assert "a branch for npu alone stays" in noted
+    assert rewrite(noted, notes=True).after == noted
