@@ -119,11 +119,10 @@ def rewrite_paths(
 
 
 def _settings(paths: Sequence[Path | str], target: str) -> tuple[list[Path], Config]:
-    from dataclasses import replace
 
     from flmigrate.config import load_config
     from flmigrate.rules import RULES
 
     places = [Path(path) for path in paths]
     start = places[0] if places else Path()
-    return places, replace(load_config(start, RULES), target=target)
+    return places, load_config(start, RULES)._replace(target=target)

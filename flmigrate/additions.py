@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from flmigrate.discovery import SUFFIXES, Selection
 from flmigrate.git import GitError, ask, repository_root
@@ -22,12 +22,12 @@ _DIFF = (
     *("--src-prefix=a/", "--dst-prefix=b/", "--find-renames", "--no-relative"),
     *("--submodule=short", "--ignore-submodules", "--diff-filter=ACDMRT"),
 )
-_FILES = tuple(f"*{suffix}" for suffix in SUFFIXES)
+PYTHON_NAMES = tuple(f"*{suffix}" for suffix in SUFFIXES)
+"""Patterns of the names of files that hold Python."""
 _LINK = "120000"
 
 
-@dataclass(frozen=True, slots=True)
-class Additions:
+class Additions(NamedTuple):
     """What is new in a repository.
 
     ``lines`` are the numbers, from 1 and with a line feed as the only line end, of the new
@@ -39,8 +39,12 @@ class Additions:
     contents: Mapping[Path, bytes]
 
 
-def staged(paths: Sequence[Path], selection: Selection) -> Additions:
+def staged(
+    paths: Sequence[Path], selection: Selection, names: Sequence[str] = PYTHON_NAMES
+) -> Additions:
     """What the next commit adds to the files that ``paths`` (of one repository) stand for.
+
+    ``names`` are patterns of the names that files may have.
 
     Files are read from the index, so that what is not staged plays no part. While pre-commit
     compares two commits (``--from-ref``, ``--to-ref``), what lies between them is new. Raises
@@ -50,23 +54,31 @@ def staged(paths: Sequence[Path], selection: Selection) -> Additions:
     first, last = (os.environ.get(f"PRE_COMMIT_{end}_REF") for end in ("FROM", "TO"))
     if first and last:
         base = _merge_base(root, first, last)
-        diff = _ask(root, *_DIFF, base, last, "--", *_FILES)
-        return _additions(root, diff, {}, selection, lambda names: _in_tree(root, last, names))
-    diff = _ask(root, *_DIFF, "--cached", "--", *_FILES)
-    return _additions(root, diff, {}, selection, lambda names: _in_index(root, names))
+        diff = _ask(root, *_DIFF, base, last, "--", *_anywhere(names))
+        return _additions(root, diff, {}, selection, lambda found: _in_tree(root, last, found))
+    diff = _ask(root, *_DIFF, "--cached", "--", *_anywhere(names))
+    return _additions(root, diff, {}, selection, lambda found: _in_index(root, found))
 
 
-def since(ref: str, paths: Sequence[Path], selection: Selection) -> Additions:
+def since(
+    ref: str, paths: Sequence[Path], selection: Selection, names: Sequence[str] = PYTHON_NAMES
+) -> Additions:
     """What the working tree has that the common ancestor of ``ref`` and ``HEAD`` has not.
 
     Files that git does not know yet, and does not ignore, are new as a whole. Raises
     ``GitError``.
     """
     root = _root_of(paths)
-    diff = _ask(root, *_DIFF, _merge_base(root, ref, "HEAD"), "--", *_FILES)
-    others = _ask(root, "ls-files", "--others", "--exclude-standard", "-z", "--", *_FILES)
+    wanted = _anywhere(names)
+    diff = _ask(root, *_DIFF, _merge_base(root, ref, "HEAD"), "--", *wanted)
+    others = _ask(root, "ls-files", "--others", "--exclude-standard", "-z", "--", *wanted)
     unknown = {name: _lines(root / name) for name in os.fsdecode(others).split("\0") if name}
     return _additions(root, diff, unknown, selection, lambda names: {})
+
+
+def _anywhere(names: Iterable[str]) -> list[str]:
+    """Patterns of names as git takes them, for files in whatever folder."""
+    return [f":(top,glob)**/{name}" for name in names]
 
 
 def _lines(path: Path) -> list[tuple[int, bytes]]:

@@ -79,7 +79,7 @@ def judge(
         found = [item for item in found if not accepted.take(known(item))]
     unknown = {(item.number, id(item.finding)) for item in found}
     results = tuple(
-        replace(result, left=tuple(f for f in result.left if _stays(number, f, unknown)))
+        result._replace(left=tuple(f for f in result.left if _stays(number, f, unknown)))
         for number, result in enumerate(check.results)
     )
     seen = {_name(baseline.path, result.path): Path(result.path) for result in check.results}
@@ -88,7 +88,7 @@ def judge(
         if count > 0 and (name in seen or name in accepted.gone):
             if enabled(seen.get(name, baseline.path.parent / name))(place.code):
                 fixed[name, place] = count
-    return Judged(Check(replace(check.migration, results=results)), fixed)
+    return Judged(Check(check.migration._replace(results=results)), fixed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flmigrate.discovery import discover
 from flmigrate.documents import NOTEBOOK
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from flmigrate.additions import Additions
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """The outcome of a check: one result per file, in path order, and the paths not read.
 
     The findings of a result are in its ``left``.
@@ -85,41 +83,65 @@ def with_project_files(check: Check, paths: Sequence[Path], job: Job, *, folders
 
     They are those among ``paths`` and, with ``folders``, those in the folders named.
     """
-    from flmigrate.project_files import check_project_file, is_project_file  # for these only
+    from flmigrate.project_files import is_project_file  # for these only
 
     config = job.config
     named = [path for path in paths if path.is_file() and is_project_file(path.name)]
     found = discover(paths if folders else named, config.exclude, config.root, is_project_file)
-    vocabulary = vocabulary_for(config.target)
+    # A Python file that was named is found too.
+    return _with_others(check, [path for path in found.files if is_project_file(path.name)], job)
+
+
+def _with_others(check: Check, files: Sequence[Path], job: Job) -> Check:
     results = {result.path: result for result in check.results}
-    for path in found.files:
-        if not is_project_file(path.name):
-            continue  # a Python file that was named
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            results[str(path)] = problem(path, "FL903", error.strerror or str(error))
-        else:
-            enabled = config.checked_codes_for(path)
-            results[str(path)] = check_project_file(path, data, vocabulary, enabled)
+    for path in files:
+        known, more = results.get(str(path)), _other(path, job)
+        if known is not None:  # setup.py is Python and says what is required
+            left = sorted((*known.left, *more.left), key=lambda finding: finding.span)
+            more = known._replace(left=tuple(left))
+        results[str(path)] = more
     ordered = sorted(results.values(), key=lambda result: Path(result.path).parts)
-    return Check(replace(check.migration, results=tuple(ordered)))
+    return Check(check.migration._replace(results=tuple(ordered)))
 
 
-def check_additions(additions: Additions, job: Job, *, jobs: int = 1) -> Check:
-    """Look at the files in which something is new; all their findings, old and new ones."""
-    files = tuple(sorted(additions.lines, key=lambda path: path.parts))
-    given = replace(job, contents=additions.contents)
-    return Check(migrate_files(Discovery(files, ()), given, jobs=jobs))
+def _other(path: Path, job: Job) -> Result:
+    from flmigrate.project_files import check_project_file
+
+    try:
+        data = job.read(path)
+    except OSError as error:
+        return problem(path, "FL903", error.strerror or str(error))
+    config = job.config
+    vocabulary = vocabulary_for(config.target)
+    return check_project_file(path, data, vocabulary, config.checked_codes_for(path))
+
+
+def check_additions(
+    additions: Additions, job: Job, *, jobs: int = 1, project_files: bool = False
+) -> Check:
+    """Look at the files in which something is new; all their findings, old and new ones.
+
+    With ``project_files`` a Python file that says what is required is read as such, too.
+    """
+    files = sorted(additions.lines, key=lambda path: path.parts)
+    python = tuple(path for path in files if job.takes(path.name))
+    others = [path for path in files if not job.takes(path.name) or project_files]
+    given = job._replace(contents=additions.contents)
+    check = Check(migrate_files(Discovery(python, ()), given, jobs=jobs))
+    if not others:
+        return check
+    from flmigrate.project_files import is_project_file
+
+    return _with_others(check, [path for path in others if is_project_file(path.name)], given)
 
 
 def only_new(check: Check, additions: Additions) -> Check:
     """A check with the findings on new lines alone."""
     kept = tuple(
-        replace(result, left=tuple(f for f in result.left if is_new(additions, result, f)))
+        result._replace(left=tuple(f for f in result.left if is_new(additions, result, f)))
         for result in check.results
     )
-    return Check(replace(check.migration, results=kept))
+    return Check(check.migration._replace(results=kept))
 
 
 def is_new(additions: Additions, result: Result, finding: Finding) -> bool:
@@ -145,5 +167,5 @@ def _is_new_in_notebook(additions: Additions, path: Path, finding: Finding) -> b
 def check_text(data: bytes, name: str, job: Job) -> Check:
     """Look at one file's bytes, which need not be on disk, under the name given."""
     path = Path(name)
-    given = replace(job, contents={path: data})
+    given = job._replace(contents={path: data})
     return Check(migrate_files(Discovery((path,), ()), given))

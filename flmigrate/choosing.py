@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import click
 
@@ -74,7 +73,7 @@ def choose(migration: Migration, vocabulary: Vocabulary) -> Migration:
                 click.echo(click.style(diff_name(result.path), bold=True))
                 result = _chosen(result, answers, vocabulary)
         results.append(result)
-    return replace(migration, results=tuple(results))
+    return migration._replace(results=tuple(results))
 
 
 def _read_line() -> str:
@@ -93,21 +92,21 @@ def _chosen(result: Result, answers: _Answers, vocabulary: Vocabulary) -> Result
             after = taken(notes, answers.wanted(notes))
             changed = after != result.before
             outcome = Outcome.CHANGED if changed else Outcome.UNCHANGED
-            return replace(result, after=after, outcome=outcome)
-        return replace(result, after=result.unnoted)
+            return result._replace(after=after, outcome=outcome)
+        return result._replace(after=result.unnoted)
     if not wanted:
         return _left(result)
     after = taken(fixes, wanted)
     if not with_deep_stack(lambda: is_whole(result.before, after, vocabulary)):
         message = "some of the changes need others that were left; nothing was changed"
         reason = Finding("FL904", message, Span(0, 0), 1, 1, 1, Severity.WARNING)
-        return replace(_left(result), outcome=Outcome.SKIPPED, reason=reason)
+        return _left(result)._replace(outcome=Outcome.SKIPPED, reason=reason)
     made = {id(finding) for hunk in wanted for finding in hunk.reasons}
-    return replace(result, after=after, fixed=tuple(f for f in result.fixed if id(f) in made))
+    return result._replace(after=after, fixed=tuple(f for f in result.fixed if id(f) in made))
 
 
 def _left(result: Result) -> Result:
-    return replace(result, outcome=Outcome.UNCHANGED, after=result.before, fixed=(), edited=())
+    return result._replace(outcome=Outcome.UNCHANGED, after=result.before, fixed=(), edited=())
 
 
 def _show(hunks: Hunks, hunk: Hunk) -> None:

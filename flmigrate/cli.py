@@ -63,6 +63,9 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
         click.option(
             "--chip", multiple=True, metavar="NAME|FILE|all", help="Look at what these chips run."
         ),
+        click.option(
+            "--code-blocks", is_flag=True, help="Python in the Markdown files of folders, too."
+        ),
         click.option("--possible", is_flag=True, help="With --chip: also what is not certain."),
         click.option("-q", "--quiet", is_flag=True, help="No findings and no summary."),
         click.option("--exit-zero", is_flag=True, help="Exit with 0 although something is left."),
@@ -250,6 +253,7 @@ def _run(name: str, paths: tuple[str, ...], options: dict[str, Any]) -> None:
 
     gc.disable()  # a tenth of the start, and modules leave no garbage
     command = importlib.import_module(f"flmigrate.commands.{name}")
+    gc.freeze()  # and stay: no collection has to look at them
     gc.enable()
     try:
         clean = command.run(paths, options)

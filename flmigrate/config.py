@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import tomli
 
 from flmigrate.config_checks import CHECKS, CheckSettings, Invalid, Settings, check_key, line_of
 from flmigrate.ignores import Ignores, compile_patterns, covers
@@ -23,8 +23,7 @@ class ConfigError(ValueError):
     """Settings that cannot be used; the message names file, line and key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """The settings of a run. Codes are rule codes, prefixes of them, or ``ALL``.
 
     ``root`` is the folder that ``exclude`` and ``per_file_ignores`` are relative to, and
@@ -45,7 +44,7 @@ class Config:
     import_in: str | None = None
     canonical_vendor: str | None = None
     per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    check: CheckSettings = field(default_factory=CheckSettings)
+    check: CheckSettings = CheckSettings()
     chips: tuple[str, ...] = ()
     measured: tuple[str, ...] = ()
     notes: str = "above"
@@ -132,14 +131,9 @@ def _decoded(path: Path, data: bytes) -> str:
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib  # 20 ms, for projects with settings only
-    else:
-        import tomli as tomllib
-
     try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
         # The position is part of the message: "... (at line 3, column 5)".
         message, _, where = str(error).rpartition(" (at ")
         line = where.removeprefix("line ").partition(",")[0]

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from flmigrate.ignores import compile_patterns
 
@@ -17,13 +16,12 @@ IMPORT_IN = ("entry-points", "every-file", "none")
 NOTES = ("above", "end", "none")
 
 _TABLES = Path(__file__).parent
-_CODE = re.compile(r"ALL|FL\d{0,3}")
+_CODE = r"ALL|FL\d{0,3}"
 _TYPES = {bool: "a boolean", int: "an integer", float: "a float", str: "a string"}
 _TYPES |= {list: "a list", dict: "a table"}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """A file's settings as they stand there; ``table`` is where in it (empty: the top)."""
 
     path: Path
@@ -32,8 +30,7 @@ class Settings:
     values: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckSettings:
+class CheckSettings(NamedTuple):
     """The table ``check``: what holds for ``flmigrate check`` only.
 
     ``allow`` are gitignore patterns, relative to the configuration's folder, of files that may
@@ -70,7 +67,7 @@ def check_codes(
     """
     codes = tuple(codes)
     for code in codes:
-        good = _CODE.fullmatch(code) is not None
+        good = re.fullmatch(_CODE, code) is not None
         if good and known is not None and code != "ALL":
             good = any(name.startswith(code) for name in known)
         if not good:

@@ -12,6 +12,7 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from flmigrate.git import repository_root
 from flmigrate.ignores import Ignores, compile_patterns, covers, verdict
@@ -29,8 +30,7 @@ SKIPPED_FOLDERS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Discovery:
+class Discovery(NamedTuple):
     """The files of a run, sorted, each once; and ``(path, message)`` for what was not read."""
 
     files: tuple[Path, ...]
@@ -114,15 +114,14 @@ def discover(
     return Discovery(tuple(files), tuple(sorted(search.problems)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Rules:
+class _Rules(NamedTuple):
     """What leaves out the entries of a folder; ``.gitignore`` files are nearest first."""
 
     exclude: Ignores | None
     ignore_files: tuple[Ignores, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Search:
     """What a search has found so far; real paths are strings with slashes."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.DOTALL)
 _BLANK = re.compile(rb"[ \t\f]*(?:#|$)")
@@ -37,8 +37,7 @@ class UndecodableError(ValueError):
         return f"line {self.line}, byte {self.offset}: {self.reason}"
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """The text of a file and all that is needed to write it back.
 
     ``text`` has no BOM and the file's own line ends. ``encoding`` is a name that

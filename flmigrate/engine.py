@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
-from flmigrate.analysis.assignment import unassigned
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.leftovers import loses_reads
 from flmigrate.analysis.prefilter import may_hold_findings
@@ -41,7 +41,7 @@ from flmigrate.findings import (
 from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
 from flmigrate.origins import origin
-from flmigrate.rules import RULES, check, target_import, unreachable, unused
+from flmigrate.rules import RULES, check, target_import
 from flmigrate.rules.repeats import without_repeats
 from flmigrate.suppressions import comment_findings, read_suppressions
 
@@ -58,8 +58,7 @@ def _always(code: str) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What a run does, apart from which files it looks at.
 
     ``enabled`` says for a code whether it is selected; ``import_in`` is ``entry-points``,
@@ -87,8 +86,7 @@ class Settings:
     notes_at: str = "above"
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """One file to look at: its text and its place in the project."""
 
     path: str
@@ -98,15 +96,14 @@ class Unit:
     package_uses_target: bool = False
 
 
-@dataclass(slots=True)
-class Analysed:
+class Analysed(NamedTuple):
     """A result, and what only other files can tell about the file's undecided literals."""
 
     result: Result
     pending: frozenset[Fact] = frozenset()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _State:
     """How far a file has come.
 
@@ -199,7 +196,7 @@ def _about_comments(
     silenced: list[Finding] = []
     # A part of a project may not show which vendor's code stands for all.
     for vendor in {context.canonical_vendor, DEFAULT_VENDOR}:
-        asked = replace(settings, canonical_vendor=vendor)
+        asked = settings._replace(canonical_vendor=vendor)
         bare = _context(unit, asked, project, context.source)
         try:
             silenced += check(bare)
@@ -246,7 +243,7 @@ def _rounds(
         return _finish(settings, contexts[0], _on_chips(settings, contexts[0]), state)
     is_given = bool(settings.canonical_vendor)
     if not is_given:
-        settings = replace(settings, canonical_vendor=_vendor_of(unit.text, settings))
+        settings = settings._replace(canonical_vendor=_vendor_of(unit.text, settings))
     left = _ROUNDS
     while left:
         try:
@@ -274,7 +271,7 @@ def _rounds(
             vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
             if vendor != settings.canonical_vendor:
                 # Its names are gone; what is left is seen as a second run will see it.
-                settings = replace(settings, canonical_vendor=vendor)
+                settings = settings._replace(canonical_vendor=vendor)
                 continue
         if not chosen:
             if state.fixed:
@@ -370,6 +367,8 @@ def _leftovers(
     if not loses_reads(before, after):
         return []  # nor is anything unreachable: an arm goes together with its test
     suppressions = read_suppressions(after)
+    from flmigrate.rules import unreachable, unused  # what only a rewrite needs
+
     findings = list(unreachable.check(before, after))
     if not findings:  # what only they use is looked for when they are gone
         elsewhere = project.users(Path(unit.path)) if project is not None else None
@@ -509,6 +508,8 @@ def _take_back(before: Context, after: Context, state: _State) -> bool:
     applied, state.applied = state.applied, []
     if not any(isinstance(e, _REMOVING) for _, fix in applied for e in fix.edits):
         return False
+    from flmigrate.analysis.assignment import unassigned  # what only a rewrite needs
+
     lost = unassigned(before, after)
     causes = []
     for finding, fix in applied:
@@ -576,11 +577,11 @@ def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:
         return finding
     why = state.refused.get(_key(finding, fix))
     if why:
-        return replace(
-            finding, code="FL201", message=f"kept: {why}", severity=Severity.WARNING, note=True
+        return finding._replace(
+            code="FL201", message=f"kept: {why}", severity=Severity.WARNING, note=True
         )
     message = f"{finding.message}; this place could not be edited"
-    return replace(finding, code="FL906", message=message, severity=Severity.WARNING, note=False)
+    return finding._replace(code="FL906", message=message, severity=Severity.WARNING, note=False)
 
 
 def _shifted(finding: Finding, growth: Sequence[tuple[int, int]], source: Source) -> Finding:
@@ -592,7 +593,7 @@ def _moved(finding: Finding, span: Span, source: Source) -> Finding:
     """The finding at another place, in another text."""
     line, column = source.position(span.start)
     end_line = line + finding.end_line - finding.line
-    return replace(finding, span=span, line=line, column=column, end_line=end_line)
+    return finding._replace(span=span, line=line, column=column, end_line=end_line)
 
 
 def _skipped(unit: Unit, code: str, message: str, line: int = 1) -> Result:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.questions import Atom, Fact, Question
@@ -28,8 +28,7 @@ class ExplainError(Exception):
     """A place that cannot be explained; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(NamedTuple):
     """One condition: its text, its first line, what its operands ask, and what is found there."""
 
     text: str

@@ -1,7 +1,10 @@
 """Plain data that rules hand to codemods, reports and patches.
 
 A rule and a codemod never meet anywhere else: the rule says *where* and *what* with the
-dataclasses of this module, the codemod carries it out.
+classes of this module, the codemod carries it out.
+
+They are named tuples, as those of other modules that every command imports: a frozen dataclass
+with slots takes six times as long to define, and there are fifty of them in a start.
 
 All offsets count characters of the decoded text, from 0, end exclusive. Lines and columns
 count from 1, as compilers and editors print them.
@@ -10,11 +13,10 @@ count from 1, as compilers and editors print them.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A half-open range of characters of the decoded source."""
 
     start: int
@@ -53,11 +55,10 @@ class Severity(enum.Enum):
     INFO = "info"
 
 
-# --- edits: one dataclass per codemod ------------------------------------------------------
+# --- edits: one class per codemod ----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Rename:
+class Rename(NamedTuple):
     """Give a name another spelling (``codemods/rename.py``).
 
     ``span`` is either one identifier inside an attribute chain (``cuda`` in
@@ -69,8 +70,7 @@ class Rename:
     new: str
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """Change how the text of a string literal begins (``codemods/strings.py``).
 
     ``span`` is a string expression: plain, f-string or implicitly concatenated. Its first
@@ -86,8 +86,7 @@ class Text:
     expression: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(NamedTuple):
     """Put another expression in place of one (``codemods/expression.py``).
 
     ``template`` is Python source in which the names ``__0__``, ``__1__``, ... stand for the
@@ -101,8 +100,7 @@ class Expression:
     holes: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(NamedTuple):
     """Change the argument list of a call and leave its layout alone (``codemods/arguments.py``).
 
     ``span`` is the call. ``first`` is put before the first argument; ``last`` are put after
@@ -119,8 +117,7 @@ class Arguments:
     drop: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(NamedTuple):
     """Change an import statement (``codemods/imports.py``).
 
     ``span`` is the statement. ``remove`` lists aliases to drop, written as in the statement
@@ -139,8 +136,7 @@ class Import:
     free: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """Replace or remove one whole simple statement (``codemods/statement.py``).
 
     ``new`` is the new statement's source, lines joined by ``\\n`` and indented relative to
@@ -153,8 +149,7 @@ class Statement:
     holes: tuple[Span, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(NamedTuple):
     """Take arms out of a branching statement, or dissolve it (``codemods/branches.py``).
 
     ``span`` is the whole statement: the outermost ``if`` with its ``elif``s and ``else``, a
@@ -174,8 +169,7 @@ class Branch:
     arms: tuple[tuple[int, str | None], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Removal:
+class Removal(NamedTuple):
     """Take one whole statement out, of whatever kind (``codemods/removal.py``).
 
     ``span`` is the statement, which has its lines to itself; its decorators go too, and so do
@@ -185,8 +179,7 @@ class Removal:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
+class Members(NamedTuple):
     """Drop members of a literal, or operands of ``and``/``or`` (``codemods/members.py``).
 
     ``span`` is the list, tuple, set or dictionary, or the boolean operation; ``drop`` are
@@ -204,8 +197,7 @@ Edit = Rename | Text | Expression | Arguments | Import | Statement | Branch | Re
 # --- findings ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """The edits that belong together: all of them are made, or none.
 
     ``title`` says what the fix does, in the imperative, for reports.
@@ -216,8 +208,7 @@ class Fix:
     applicability: Applicability = Applicability.SAFE
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One place in a source file that a rule reports.
 
     ``message`` is short enough for an inline comment; ``detail`` says more in reports.
@@ -256,8 +247,7 @@ class Outcome(enum.Enum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """One file after the pipeline.
 
     ``before`` and ``after`` are the decoded texts (equal unless ``CHANGED``); ``fixed`` are
@@ -274,6 +264,6 @@ class Result:
     fixed: tuple[Finding, ...] = ()
     left: tuple[Finding, ...] = ()
     reason: Finding | None = None
-    changed_spans: tuple[tuple[Span, str], ...] = field(default=())
+    changed_spans: tuple[tuple[Span, str], ...] = ()
     edited: tuple[tuple[Span, ...], ...] = ()
     unnoted: str = ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flmigrate.analysis.source import Source
 from flmigrate.findings import Finding, Span
@@ -17,8 +17,7 @@ from flmigrate.findings import Finding, Span
 _LONGEST = 160  # characters of a place's text that are kept; longer ones end in a digest
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Place:
+class Place(NamedTuple):
     """One finding's code, the names of the definitions around it, and what stands there."""
 
     code: str

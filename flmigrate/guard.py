@@ -56,7 +56,9 @@ def _not_compiled(context: Context) -> str | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            compile(context.source.tree, context.source.path, "exec", dont_inherit=True)
+            # The cells of a notebook may wait, and so may what ``python -m asyncio`` is given.
+            flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            compile(context.source.tree, context.source.path, "exec", flags, dont_inherit=True)
         except (SyntaxError, ValueError) as error:
             return getattr(error, "msg", None) or str(error)
         except (RecursionError, MemoryError):

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flmigrate.findings import Finding, Result
 from flmigrate.line_diffs import Block, blocks_between, split_lines
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(NamedTuple):
     """Lines of the old text that became others, and the findings whose fixes did that."""
 
     block: Block
     reasons: tuple[Finding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Hunks:
+class Hunks(NamedTuple):
     """The way from one text to another: the lines of both (UTF-8), and the hunks in order."""
 
     old: tuple[bytes, ...]

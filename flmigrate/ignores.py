@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # The group by which pathspec's expressions mark a match that ends at a folder.
 _FOLDER_MARK = "ps_d"
 _SPECIAL = frozenset("*?[\\")
 
 
-@dataclass(frozen=True, slots=True)
-class Ignores:
+class Ignores(NamedTuple):
     """Compiled patterns that speak of paths below ``base``.
 
     ``base`` ends with a slash. ``rules`` are expressions in the file's order, each with

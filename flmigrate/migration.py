@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from flmigrate.documents import read_document, write_document
 from flmigrate.encoding import UndecodableError
@@ -15,13 +15,12 @@ from flmigrate.git import GitError, dirty_files, repository_root
 from flmigrate.runner import Job, rewrite_files
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(NamedTuple):
     """The outcome of a run: one result per file, in path order."""
 
     results: tuple[Result, ...]
-    problems: tuple[Finding, ...] = field(default=())
-    problem_paths: tuple[str, ...] = field(default=())
+    problems: tuple[Finding, ...] = ()
+    problem_paths: tuple[str, ...] = ()
 
     @property
     def changed(self) -> tuple[Result, ...]:
@@ -67,7 +66,7 @@ def migrate_paths(
 
     Raises ``TableError`` when the target cannot be loaded.
     """
-    found = discover(paths, job.config.exclude, job.config.root)
+    found = discover(paths, job.config.exclude, job.config.root, job.takes)
     return migrate_files(found, job, jobs=jobs, progress=progress)
 
 
@@ -113,12 +112,11 @@ def write_results(migration: Migration, *, allow_dirty: bool = False) -> Migrati
             else:
                 result = _write(result)
         written.append(result)
-    return replace(migration, results=tuple(written))
+    return migration._replace(results=tuple(written))
 
 
 def _refused(result: Result, code: str, message: str) -> Result:
-    return replace(
-        result,
+    return result._replace(
         outcome=Outcome.SKIPPED,
         after=result.before,
         fixed=(),

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import NamedTuple
 
 from flmigrate.encoding import UndecodableError
 from flmigrate.hunks import Hunk, hunks_between
@@ -27,8 +27,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 _ATOM = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null|NaN|-?Infinity")
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(NamedTuple):
     """The ``source`` of a code cell: its number, its place in the file, and its strings.
 
     ``span`` is the JSON value; ``strings`` are the spans of the strings in a list, or the
@@ -41,8 +40,7 @@ class _Source:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Notebook:
+class Notebook(NamedTuple):
     """A notebook: its JSON, the Python text of its code cells, and the lines that it hides."""
 
     raw: str
@@ -218,8 +216,7 @@ def _sources(raw: str) -> Iterator[_Source]:
             yield _Source(number, source.span, spans, "".join(p.value for p in source.value))
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(NamedTuple):
     value: object
     span: tuple[int, int]
 

@@ -10,19 +10,18 @@ import ast
 import bisect
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.source import Source
 from flmigrate.suppressions import comments
 
-_NOTE = re.compile(r"[ \t\f]*# flmigrate: (FL\d{3}\b.*)")
-_NOTE_IN_COMMENT = re.compile(r"# flmigrate: (FL\d{3}\b.*)")
-_PART = re.compile(r"; (?=FL\d{3}(?: |\[))")
+_NOTE = r"[ \t\f]*# flmigrate: (FL\d{3}\b.*)"
+_NOTE_IN_COMMENT = r"# flmigrate: (FL\d{3}\b.*)"
+_PART = r"; (?=FL\d{3}(?: |\[))"
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """Something to say at the statement that contains ``offset``.
 
     ``code`` may name chips: ``FL402[ascend]``.
@@ -114,11 +113,11 @@ def _present_behind(context: Context) -> dict[int, tuple[int, list[str]]]:
         return {}
     found: dict[int, tuple[int, list[str]]] = {}
     for token in comments(source.text):
-        match = _NOTE_IN_COMMENT.search(token.string)
+        match = re.search(_NOTE_IN_COMMENT, token.string)
         line, column = token.start
         if match is not None and source.line_text(line)[:column].strip():
             start = source.starts[line - 1] + column + match.start()
-            found[line] = (start, _PART.split(match.group(1)))
+            found[line] = (start, re.split(_PART, match.group(1)))
     return found
 
 
@@ -156,10 +155,10 @@ def _present(context: Context) -> dict[int, tuple[int, list[str]]]:
     while line <= count:
         first, parts = line, list[str]()
         while line <= count and line not in inside:
-            match = _NOTE.fullmatch(source.line_text(line))
+            match = re.fullmatch(_NOTE, source.line_text(line))
             if match is None:
                 break
-            parts += _PART.split(match.group(1))
+            parts += re.split(_PART, match.group(1))
             line += 1
         if parts:
             found[line] = (first, parts)

@@ -9,22 +9,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 from flmigrate.analysis.vocabulary import Vocabulary
+from flmigrate.discovery import is_python
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
 from flmigrate.suppressions import COMMENT
 
 _REQUIREMENTS = ("requirements*.txt", "requirements*.in", "constraints*.txt")
-_PACKAGING = ("pyproject.toml", "setup.cfg", "environment*.yml", "environment*.yaml", "conda*.y*ml")
+_PACKAGING = (
+    *("pyproject.toml", "setup.cfg", "setup.py"),
+    *("environment*.yml", "environment*.yaml", "conda*.y*ml"),
+)
 _SETTINGS = ("*.yaml", "*.yml", "*.json", "*.toml", "*.cfg", "*.ini", "*.conf")
 _SHELL = ("*.sh", "*.bash", "Dockerfile", "Dockerfile.*", "*.dockerfile", "*.env", ".env")
 _SOURCES = ("*.cu", "*.cuh")
+NAMES = tuple(dict.fromkeys((*_REQUIREMENTS, *_PACKAGING, *_SETTINGS, *_SHELL, *_SOURCES)))
+"""Patterns of the names of the files that this module reads."""
+_TORCH = ("torch", "pytorch")  # as registries and as conda's channels call it
 _LARGE = 1_000_000  # bytes; larger ones are data, not settings
 
-_REQUIREMENT = re.compile(r"""(?:^\s*|["'\s=]|-\s+)(?P<name>[A-Za-z][\w.-]*)""")
+_REQUIREMENT = re.compile(r"""(?:^\s*|["'\s=]|-\s+|::)(?P<name>[A-Za-z][\w.-]*)""")
 _SETTING = re.compile(
     r"""(?P<key>[\w-]*(?:device|backend|accelerator)[\w-]*)["']?\s*[:=]\s*["']?"""
     r"""(?P<value>[A-Za-z_]+)(?::\d+)?["']?\s*(?:[,}\]#].*)?$""",
@@ -35,8 +42,7 @@ _IMAGE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """One line of a file: its number, where it starts, and its text without the line end."""
 
     number: int
@@ -46,7 +52,7 @@ class _Line:
 
 def is_project_file(name: str) -> bool:
     """Whether a file, by its name, is one that this module reads."""
-    return any(fnmatch(name, p) for p in (*_REQUIREMENTS, *_SETTINGS, *_SHELL, *_SOURCES))
+    return any(fnmatch(name, pattern) for pattern in NAMES)
 
 
 def check_project_file(
@@ -70,7 +76,9 @@ def _findings(name: str, text: str, vocabulary: Vocabulary) -> Iterator[Finding]
         return
     lines = list(_lines(text))
     if matches((*_REQUIREMENTS, *_PACKAGING)):
-        yield from _shown(lines, _requirements(lines, vocabulary))
+        if not is_python(name):
+            yield from _shown(lines, _requirements(lines, vocabulary))
+        yield from _shown(lines, _torch_pins(lines, vocabulary))
     if matches(_SETTINGS) and not matches(_PACKAGING[:2]):
         yield from _shown(lines, _settings(lines, vocabulary))
     if matches((*_SHELL, *_SETTINGS)):
@@ -118,6 +126,35 @@ def _requirements(lines: Sequence[_Line], vocabulary: Vocabulary) -> Iterator[Fi
         elif name in libraries:
             message = f"{match['name']} runs on {libraries[name].title} only"
             yield _finding("FL801", message, line, where, Severity.INFO)
+
+
+def _torch_pins(lines: Sequence[_Line], vocabulary: Vocabulary) -> Iterator[Finding]:
+    target = vocabulary.target
+    named = [
+        (line, match)
+        for line in lines
+        for match in _REQUIREMENT.finditer(_without_comment(line.text))
+        if _normal(match["name"]) in _TORCH
+    ]
+    if not (target.torch and named):
+        return
+    from flmigrate.torch_pins import allows, pin_behind  # for files that name torch
+
+    fits: list[bool] = []
+    outside: list[tuple[bool, Finding]] = []
+    for line, match in named:
+        rest = _without_comment(line.text)[match.end() :]
+        pin = pin_behind(rest)
+        fits.append(pin is None or allows(pin, target.torch))
+        if pin is not None and not fits[-1]:
+            message = (
+                f"{match['name']}{pin.text} allows no version that {target.title} runs with "
+                f"({target.torch})"
+            )
+            finding = _finding("FL805", message, line, match.span("name"))
+            outside.append((";" in rest, finding))
+    # One line of several with markers is what holds where the target is.
+    yield from (f for has_marker, f in outside if not (has_marker and any(fits)))
 
 
 def _settings(lines: Sequence[_Line], vocabulary: Vocabulary) -> Iterator[Finding]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -90,10 +89,10 @@ def rewrite_files(
         last: dict[Path, Work] = {}
         if not pool.canonical_vendor and _mentions_cuda(results.values(), job):
             # The target's names count as cuda's: a second run will find that vendor.
-            last = {work.path: replace(work, vendor_at_rest=DEFAULT_VENDOR) for work in candidates}
+            last = {work.path: work._replace(vendor_at_rest=DEFAULT_VENDOR) for work in candidates}
         for top in _tops_to_mark(results, files, job):
             known = last.get(top, Work(top))
-            last[top] = replace(known, package_uses_target=True)
+            last[top] = known._replace(package_uses_target=True)
         todo = list(last.values())
         for work, analysed in zip(todo, pool.run(facts, todo, _ignore), strict=True):
             results[work.path] = analysed.result

@@ -16,13 +16,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from flmigrate.documents import read_document, write_document
-from flmigrate.encoding import Decoded, UndecodableError
+from flmigrate.documents import Document, read_document, write_document
+from flmigrate.encoding import UndecodableError
 from flmigrate.findings import Applicability, Finding, Outcome, Result
 from flmigrate.git import GitError, ask
 from flmigrate.hunks import Hunk, hunks_of, taken
 from flmigrate.migration import for_a_human
-from flmigrate.notebooks import Notebook
 from flmigrate.patches import PatchError, diff_bytes, name_below, verify
 from flmigrate.rules import RULES
 
@@ -177,7 +176,7 @@ def _noted(result: Result) -> tuple[Finding, ...]:
     return tuple(finding for finding in result.left if for_a_human(finding))
 
 
-def _read(result: Result) -> tuple[bytes, Decoded | Notebook]:
+def _read(result: Result) -> tuple[bytes, Document]:
     try:
         data = Path(os.path.realpath(result.path)).read_bytes()
         document = read_document(result.path, data)

@@ -13,7 +13,7 @@ import ast
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flmigrate.analysis.context import Context
 from flmigrate.findings import Finding, Span
@@ -27,8 +27,7 @@ COMMENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Comment:
+class Comment(NamedTuple):
     """One overruling comment: where it is, what it names, and what it protects.
 
     ``codes`` is empty for a comment that is about all of them. ``protects`` is the statement
@@ -50,7 +49,7 @@ class Comment:
         return here and (not self.codes or finding.code in self.codes)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Suppressions:
     """The suppressions of one file: codes by line, protected spans, and each comment.
 

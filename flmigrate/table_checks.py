@@ -12,6 +12,8 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
 from flmigrate.table_model import Api, Target, Vendor, Vendors
 from flmigrate.table_schema import (
     API_KEYS,
@@ -88,6 +90,10 @@ def check_target(table: Table, target: Target, vendors: Vendors) -> None:
     for name in table.data["serves"]:
         if name not in vendors:
             table.fail(("serves",), f"{name!r} is no vendor; known are {', '.join(vendors)}")
+    try:
+        SpecifierSet(target.torch)
+    except InvalidSpecifier:
+        table.fail(("torch",), f"{target.torch!r} are no versions as pip takes them (>=2.9,<2.11)")
     context = _Context(
         table,
         target,
@@ -157,7 +163,7 @@ def _status_rules(api: Api) -> Iterator[Rule]:
     elif api.status == "none":
         yield "note", api.note, "is required by status none"
     elif api.status == "partial":
-        yield "note", api.note or api.index, "is required by status partial, unless index is set"
+        yield "note", api.note or api.indices, "is required by status partial, unless index is set"
     elif api.status == "respell" and api.group != "tensor-type":
         known = used or api.note or api.capability
         yield "to", known, "status respell needs to, call, value, statement or a note"
@@ -177,8 +183,8 @@ def _argument_rules(api: Api) -> Iterator[Rule]:
         yield "positional", api.keyword, "needs keyword = true"
         yield "positional", 0 < api.positional <= limit, f"must be from 1 to {limit}"
     if api.index_to:
-        yield "index-to", api.index, "needs index"
-    for key, names in (("index", api.index), ("unless", (api.unless,) if api.unless else ())):
+        yield "index-to", api.indices, "needs index"
+    for key, names in (("index", api.indices), ("unless", (api.unless,) if api.unless else ())):
         for name in names:
             yield key, name in api.params, f"{name!r} is none of params"
     for key, value in (("to", api.to), ("index-to", api.index_to), ("import", api.import_to)):

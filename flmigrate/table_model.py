@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from flmigrate.table_schema import Table
 
 Status = Literal["exact", "respell", "partial", "keep", "none"]
 
 CANONICAL = "torch.cuda"  # every entry of a target is written for this namespace
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 # Words that only one vendor may claim. Backends and libraries may be shared.
 _EXCLUSIVE = (
@@ -25,8 +27,7 @@ _EXCLUSIVE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Vendor:
+class Vendor(NamedTuple):
     """One vendor's device-specific API, from ``vendors/NAME.toml``.
 
     ``namespaces`` mirror ``torch.cuda`` name for name; ``plugins`` are packages whose import
@@ -51,8 +52,7 @@ class Vendor:
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(NamedTuple):
     """What one dotted name (or, under ``Target.attributes``, one attribute) becomes.
 
     ``params`` are the source function's parameters, in order. ``call``, ``value`` and
@@ -71,7 +71,7 @@ class Api:
     keyword: bool = False
     positional: int = 0
     unless: str | None = None
-    index: tuple[str, ...] = ()
+    indices: tuple[str, ...] = ()
     index_to: str | None = None
     import_to: str | None = None
     capability: bool = False
@@ -87,12 +87,12 @@ class Api:
         return self.to == self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """Where code moves to, from ``targets/NAME.toml`` or a user's file.
 
     Exactly one of ``device_type`` (a literal) and ``device_expression`` (Python) is set, and
-    at most one of ``backend`` and ``backend_expression``. ``related`` gives the status of
+    at most one of ``backend`` and ``backend_expression``. ``torch`` are the versions of torch that
+    it runs with, as pip takes them; empty if any. ``related`` gives the status of
     things that are no dotted name, each with a rule of its own.
     """
 
@@ -113,11 +113,12 @@ class Target:
     import_statement: str | None = None
     import_marker: str = ""
     import_where: str = "entry-points"
-    tensor_types: Mapping[str, str] = field(default_factory=dict)
-    memory_stats_keys: Mapping[str, str] = field(default_factory=dict)
-    related: Mapping[str, str] = field(default_factory=dict)
-    attributes: Mapping[str, Api] = field(default_factory=dict)
-    api: Mapping[str, Api] = field(default_factory=dict)
+    torch: str = ""
+    tensor_types: Mapping[str, str] = _NOTHING
+    memory_stats_keys: Mapping[str, str] = _NOTHING
+    related: Mapping[str, str] = _NOTHING
+    attributes: Mapping[str, Api] = _NOTHING
+    api: Mapping[str, Api] = _NOTHING
 
     def lookup(self, path: str) -> Api | None:
         """The entry for a canonical dotted name such as ``torch.cuda.amp.autocast``."""

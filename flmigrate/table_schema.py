@@ -7,11 +7,11 @@ Nothing here knows what a key means for a rewrite; ``tables`` builds the objects
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
+
+import tomli
 
 SCHEMA = 1
 STATUSES = ("exact", "respell", "partial", "keep", "none")
@@ -39,6 +39,7 @@ TARGET_KEYS: Mapping[str, str] = {
     "name": "string",
     "title": "string",
     "source": "string",
+    "torch": "string",
     "serves": "names",
     "device": "table",
     "imports": "table",
@@ -112,8 +113,7 @@ class TableError(ValueError):
         super().__init__(": ".join(part for part in (place, key, message) if part))
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """One parsed TOML file together with its text, which error messages point into."""
 
     path: str
@@ -138,21 +138,12 @@ def read_table(path: Path) -> Table:
     except UnicodeDecodeError as error:
         raise TableError(str(path), f"is not UTF-8 text: {error.reason}") from None
     try:
-        return Table(str(path), text, parse_toml(text))
+        return Table(str(path), text, tomli.loads(text))
     except ValueError as error:
         found = re.search(r" \(at line (\d+), column \d+\)", str(error))
         line = int(found[1]) if found else text.count("\n") + 1
         reason = str(error)[: found.start()] if found else str(error)
         raise TableError(str(path), f"is not TOML: {reason}", line, _key_at(text, line)) from None
-
-
-def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML, with the standard library or, before Python 3.11, with tomli."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
 
 
 def check_keys(

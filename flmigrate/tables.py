@@ -8,7 +8,6 @@ the tests and trusted at run time; a user's file is checked whenever it is loade
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -95,7 +94,7 @@ def _read_target(path: Path, vendors: Vendors | None, validate: bool) -> Target:
 def _build_target(table: Table) -> Target:
     data = table.data
     device, imports = data["device"], data.get("imports", {})
-    known = {f.name for f in fields(Target)}
+    known = set(Target._fields)
     plain = {f"device_{key}": device.get(key) for key in ("type", "expression")}
     plain |= {
         key.replace("-", "_"): value
@@ -106,6 +105,7 @@ def _build_target(table: Table) -> Target:
         name=data["name"],
         title=data["title"],
         source=data["source"],
+        torch=data.get("torch", ""),
         path=table.path,
         serves=frozenset(data["serves"]),
         tensor_types=MappingProxyType(data.get("tensor-types", {})),
@@ -134,10 +134,14 @@ def _entries(table: Table, section: str) -> dict[str, Api]:
     return entries
 
 
+# Keys that cannot be the name of a field, or not of a tuple's.
+_FIELDS = {"import": "import_to", "index": "indices"}
+
+
 def _arguments(data: Mapping[str, Any], drop: tuple[str, ...]) -> dict[str, Any]:
-    """TOML keys and values as keyword arguments of the dataclasses."""
+    """TOML keys and values as keyword arguments of the tables' classes."""
     return {
-        "import_to" if key == "import" else key.replace("-", "_"): (
+        _FIELDS.get(key) or key.replace("-", "_"): (
             tuple(value) if isinstance(value, list) else value
         )
         for key, value in data.items()

@@ -7,10 +7,9 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import METHODS
@@ -18,34 +17,40 @@ from flmigrate.analysis.project import Fact, Project, module_names
 from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import Vocabulary, words_of
 from flmigrate.config import Config
-from flmigrate.documents import NOTEBOOK, read_document, write_document
-from flmigrate.encoding import Decoded, UndecodableError
+from flmigrate.discovery import is_python
+from flmigrate.documents import NOTEBOOK, is_markdown, read_document, write_document
+from flmigrate.encoding import UndecodableError
 from flmigrate.engine import Analysed, Settings, Unit, check_unit, rewrite_unit
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
 from flmigrate.tables import load_target, load_vendors
 
 if TYPE_CHECKING:
-    from flmigrate.notebooks import Notebook
+    from flmigrate.documents import Document
 
 _STACK = 512 * 1024 * 1024  # reserved, not used: parsers recurse once per link of a chain
 _RECURSION = 100_000
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """What a run does, in a form that can be sent to another process.
 
     With ``check_only`` files are looked at once and not rewritten. ``contents`` are the bytes
-    of files that are not to be read from disk: those that git's index has.
+    of files that are not to be read from disk: those that git's index has. ``code_blocks`` asks for
+    the Python in Markdown files, too.
     """
 
     config: Config
     unsafe_fixes: bool = False
     notes: bool = True
     check_only: bool = False
-    contents: Mapping[Path, bytes] = field(default_factory=dict)
+    contents: Mapping[Path, bytes] = {}
     possible: bool = False
+    code_blocks: bool = False
+
+    def takes(self, name: str) -> bool:
+        """Whether a file in a folder is looked at, by its name."""
+        return is_python(name) or (self.code_blocks and is_markdown(name))
 
     def words(self, vocabulary: Vocabulary) -> frozenset[bytes]:
         """Words of which a file must contain one to be looked at; none if all files are."""
@@ -71,8 +76,7 @@ class Job:
         return read_document(path.name, self.read(path)).text
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """One file for a worker, and what other files' results tell about it."""
 
     path: Path
@@ -80,8 +84,7 @@ class Work:
     vendor_at_rest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scanned:
+class Scanned(NamedTuple):
     """What a file's bytes tell before anything is parsed; ``unreadable`` says why, if it is."""
 
     path: Path
@@ -104,7 +107,8 @@ class Worker:
         self.canonical_vendor = ""
         self.vocabulary = vocabulary_for(job.config.target)
         self.words = job.words(self.vocabulary)
-        self.project = Project(module_names(files), self.vocabulary, job.read_text)
+        modules = module_names(file for file in files if not is_markdown(file.name))
+        self.project = Project(modules, self.vocabulary, job.read_text)
         self.project.drop_vendors = job.config.drop_vendors
 
     def settings(self, work: Work) -> Settings:
@@ -113,8 +117,8 @@ class Worker:
         return Settings(
             self.vocabulary,
             self.job.unsafe_fixes,
-            self.job.notes and config.notes != "none",
-            config.import_in or "",
+            self.job.notes and config.notes != "none" and not is_markdown(work.path.name),
+            "none" if is_markdown(work.path.name) else config.import_in or "",
             self.canonical_vendor,
             config.drop_vendors,
             codes_for(work.path),
@@ -151,7 +155,7 @@ class Worker:
         wanted = self.job.check_only or path.suffix == NOTEBOOK
         if result.outcome is Outcome.UNCHANGED and not (wanted and result.left):
             # Texts of files that stay are not carried along: there are thousands of them.
-            result = replace(result, before="", after="")
+            result = result._replace(before="", after="")
         return Analysed(result, frozenset(filter(self._can_be_told, analysed.pending)))
 
     def _can_be_told(self, fact: Fact) -> bool:
@@ -298,7 +302,7 @@ def problem(path: Path | str, code: str, message: str, line: int = 1) -> Result:
     return Result(str(path), Outcome.SKIPPED, reason=reason)
 
 
-def checked_for_encoding(result: Result, document: Decoded | Notebook) -> Result:
+def checked_for_encoding(result: Result, document: Document) -> Result:
     """The result, or a skipped one where its new text does not fit the file's encoding."""
     if result.outcome is Outcome.CHANGED:
         try:
@@ -306,5 +310,5 @@ def checked_for_encoding(result: Result, document: Decoded | Notebook) -> Result
         except UndecodableError as error:
             message = f"the new text does not fit the file's encoding: {error.reason}"
             skipped = problem(result.path, "FL901", message)
-            return replace(skipped, before=result.before, after=result.before)
+            return skipped._replace(before=result.before, after=result.before)
     return result

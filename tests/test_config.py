@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -281,7 +280,7 @@ def test_per_file_ignores(
     others: list[str],
 ) -> None:
     project(tmp_path, f'[tool.flmigrate.per-file-ignores]\n"{glob}" = ["FL1"]\n')
-    config = replace(load_config(tmp_path), select=("ALL", "FL101"))
+    config = load_config(tmp_path)._replace(select=("ALL", "FL101"))
     monkeypatch.chdir(tmp_path)
     for name in matching:
         for path in (tmp_path / name, Path(name)):

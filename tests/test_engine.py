@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 from flmigrate import check_source, rewrite_paths, rewrite_source
+from flmigrate.analysis.context import Context
+from flmigrate.analysis.source import Source
 from flmigrate.findings import Outcome, Result
+from flmigrate.guard import GuardError, guard_compilation
+from flmigrate.runner import vocabulary_for
 from flmigrate.tables import TableError
 from tests.command_line import ASK, MOVE, MOVED, Run, flmigrate, tree
 from tests.corpus_cases import GENERATORS
@@ -448,3 +452,23 @@ def test_a_link_to_its_own_folder_is_walked_once(tmp_path: Path) -> None:
     [result] = rewrite_paths([tmp_path], write=True).results
     assert result.path == str(tmp_path / "pkg/a.py")
     assert (tmp_path / "pkg/a.py").read_text() == MOVED
+
+
+def test_the_guard_compiles_code_that_waits_at_the_top() -> None:
+    before, after = (
+        Context(Source(f"await f()\ng({arguments})\n"), vocabulary_for("fl"))
+        for arguments in ("a=1", "a=1, a=2")
+    )
+    guard_compilation(before, before)
+    with pytest.raises(GuardError, match="keyword argument repeated"):
+        guard_compilation(before, after)
+
+
+def test_what_a_note_says_of_a_vendor_is_not_the_code_of_that_vendor() -> None:
+    text = (
+        "from accelerate.utils import is_npu_available\n\n\ndef f(job):\n"
+        "    if job.start() and is_npu_available():\n        return 2\n    return 3\n"
+    )
+    noted = rewrite(text, notes=True).after
+    assert "a branch for npu alone stays" in noted
+    assert rewrite(noted, notes=True).after == noted

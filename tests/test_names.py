@@ -277,6 +277,12 @@ def test_reference_through_an_alias_keeps_its_spelling() -> None:
     ]
 
 
+def test_torch_that_nothing_binds_is_a_reference_that_is_not_certain() -> None:
+    for text in ("torch.cuda.synchronize()\n", "from m import *\ntorch.cuda.synchronize()\n"):
+        [reference] = context_of(text).references
+        assert (reference.path, reference.certain) == ("torch.cuda.synchronize", False)
+
+
 def test_name_that_no_table_knows_is_a_reference_without_an_entry() -> None:
     assert references("import torch\ntorch.cuda.brand_new()\n") == [
         ("torch.cuda.brand_new", "torch.cuda.brand_new", False)
@@ -290,7 +296,7 @@ def test_name_that_no_table_knows_is_a_reference_without_an_entry() -> None:
         "import torch.cuda_ext\ntorch.cuda_ext.f()\n",
         "from torch import cuda\ndel cuda\n",
         "import torch\nS = torch.nn.Module\ndel S\n",
-        "torch.cuda.synchronize()\n",
+        "torch.linspace()\n",
         "x = 'torch.cuda.synchronize'  # torch.cuda.synchronize\n",
     ],
 )

@@ -56,6 +56,14 @@ def test_a_final_semicolon_and_a_missing_line_end_survive(tmp_path: Path) -> Non
     assert rewritten(tmp_path, text) == text.replace(".cuda()", '.to(\\"flagos\\")')
 
 
+def test_cells_that_wait_are_python(tmp_path: Path) -> None:
+    source = ["import torch\n", "x = (await fetch()).cuda()\n"]
+    source += ["async for y in stream(device='cuda'):\n", "    await send(y.cuda())"]
+    text = notebook(cell(source))
+    moved = text.replace(".cuda()", '.to(\\"flagos\\")').replace("device='cuda'", "device='flagos'")
+    assert rewritten(tmp_path, text) == moved
+
+
 @pytest.mark.parametrize("newline", ["\r\n", "\n"])
 def test_line_ends_of_the_file(tmp_path: Path, newline: str) -> None:
     text = notebook(cell(TRAIN)).replace("\n", newline)

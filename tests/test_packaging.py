@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import tomli
 
 ROOT = Path(__file__).parent.parent
 
 
 def setuptools() -> dict[str, Any]:
-    data = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    data = tomli.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     found: dict[str, Any] = data["tool"]["setuptools"]
     return found
 

@@ -186,7 +186,7 @@ def test_other_homes_of_a_function_share_its_entry(fl: Target) -> None:
     stats = entry(fl, "torch.cuda.memory.max_memory_cached")
     assert stats.name == "torch.cuda.memory.max_memory_cached"
     assert stats.call == 'torch.flagos.memory_stats($device).get("peak_reserved_bytes", 0)'
-    assert stats.index == ("device",)
+    assert stats.indices == ("device",)
 
 
 def test_a_name_that_stays_stays_in_each_of_its_homes(fl: Target) -> None:
@@ -202,7 +202,7 @@ def test_a_name_that_stays_stays_in_each_of_its_homes(fl: Target) -> None:
         ("torch.cuda.synchronize", {"status": "exact", "to": "torch.flagos.synchronize"}),
         (
             "torch.cuda.set_device",
-            {"index": ("device",), "index_to": "torch.accelerator.set_device_index"},
+            {"indices": ("device",), "index_to": "torch.accelerator.set_device_index"},
         ),
         (
             "torch.cuda.amp.autocast",
@@ -216,7 +216,7 @@ def test_a_name_that_stays_stays_in_each_of_its_homes(fl: Target) -> None:
         ),
         (
             "torch.cuda.get_device_name",
-            {"call": "torch.flagos.get_device_properties($device).name", "index": ("device",)},
+            {"call": "torch.flagos.get_device_properties($device).name", "indices": ("device",)},
         ),
         (
             "torch.cuda.set_rng_state_all",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from flmigrate.analysis import occurrences, places
 from flmigrate.analysis.bindings import Binding, Scope
@@ -43,8 +44,7 @@ def _may_lead(binding: Binding) -> bool:
     return binding.kind == "import"  # parameters and definitions lead nowhere
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reference:
+class Reference(NamedTuple):
     """A name or attribute chain that stands for something a table knows.
 
     ``node`` is the part of the chain that the entry covers, ``path`` the dotted name it
@@ -59,7 +59,7 @@ class Reference:
     certain: bool
 
 
-@dataclass
+@dataclass(eq=False)
 class Context:
     """One file as the rules see it: source, names, flows of values, and the vocabulary.
 
@@ -207,11 +207,11 @@ class Context:
                 if self._may_refer(scope, name):
                     yield from (load for load in loads if load not in scopes.in_text)
         yield from self.names.module_keepers()
-        if scopes.stars:
+        if scopes.stars or "torch" not in scopes.module.bindings:
             for node in scopes.nodes[ast.Name]:
                 if isinstance(node.ctx, ast.Load) and scopes.binder(node) is None:
                     star = (f"{module}.{node.id}" for module in scopes.stars)
-                    if any(self.vocabulary.lookup(path) is not None for path in star):
+                    if node.id == "torch" or any(map(self.vocabulary.lookup, star)):
                         yield node
         for call in scopes.nodes[ast.Call]:
             if self.names.called_name(call) in _LOOKUPS:

@@ -95,7 +95,7 @@ class Destinations:
             return Verdict.UNKNOWN
         assert isinstance(call, ast.Call)
         function = self.names.resolve(call.func)
-        if _root(function.only) in places.FOREIGN:
+        if _root(function.only) in places.FOREIGN or keyword.arg in places.SPOKEN_KEYWORDS:
             return Verdict.NO
         if keyword.arg in ("default", "default_factory", "const"):
             return self._declared(call, node)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flmigrate.analysis.leftovers import Key, Leftovers
 from flmigrate.analysis.purity import is_pure
@@ -21,8 +21,7 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 _SUPPRESSING = frozenset({"contextlib.suppress", "warnings.catch_warnings"})
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Names that go together.
 
     ``whole`` are the outermost statements that go, ``parts`` are imports that lose some of

@@ -12,8 +12,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from flmigrate.analysis.source import Source
@@ -30,8 +29,7 @@ _MARK_SPEC = re.compile(r"\{")  # in a format spec, braces are not doubled
 _DEBUG_END = re.compile(r"=\s*[}!:]")
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     """A replacement field: where its expression, its format spec (or ``None``) and it stop."""
 
     start: int

@@ -14,9 +14,9 @@ from flmigrate.analysis.bindings import Binding
 from flmigrate.analysis.context import Context
 
 # Names that PyTorch code gives to device indices and ranks.
-_INDEX_NAME = re.compile(
-    r"(?:.*_)?(?:rank|index|idx|gpu|ordinal)|(?:device|dev|gpu|cuda|local)_?id|i|j|r|n|gpu_?num",
-    re.IGNORECASE,
+_INDEX_NAME = (
+    r"(?i)(?:.*_)?(?:rank|index|idx|gpu|ordinal)|(?:device|dev|gpu|cuda|local)_?id|i|j|r|n"
+    r"|gpu_?num"
 )
 _NUMBER_CALLS = frozenset(
     "builtins.int builtins.len torch.cuda.current_device torch.cuda.device_count "
@@ -27,7 +27,7 @@ _NUMBER_CALLS = frozenset(
 
 _FOLLOWED = 4  # variables followed, one assigned to the next
 # Objects whose ``device`` may be anything the user said.
-_OPTIONS = re.compile(r"(?:.*_)?(?:args|opts?|options|config|cfg|conf|params)|FLAGS")
+_OPTIONS = r"(?:.*_)?(?:args|opts?|options|config|cfg|conf|params)|FLAGS"
 
 
 class Index(enum.Enum):
@@ -71,7 +71,7 @@ def _index_of(context: Context, node: ast.expr, seen: frozenset[str]) -> Index:
         case ast.Attribute(attr="device"):
             if context.names.is_self(node.value):
                 return _kept(context, node, seen)
-            is_option = isinstance(node.value, ast.Name) and _OPTIONS.fullmatch(node.value.id)
+            is_option = isinstance(node.value, ast.Name) and re.fullmatch(_OPTIONS, node.value.id)
             return Index.UNKNOWN if is_option else Index.DEVICE
         case ast.Attribute():
             return _hinted(node.attr)
@@ -87,7 +87,7 @@ def _index_of(context: Context, node: ast.expr, seen: frozenset[str]) -> Index:
 
 
 def _hinted(name: str) -> Index:
-    return Index.NUMBER if _INDEX_NAME.fullmatch(name) else Index.UNKNOWN
+    return Index.NUMBER if re.fullmatch(_INDEX_NAME, name) else Index.UNKNOWN
 
 
 def _kept(context: Context, node: ast.Attribute, seen: frozenset[str]) -> Index:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from flmigrate.analysis.scopes import Binding, Scope, Scopes
 
@@ -21,8 +21,7 @@ LOCAL = "local:"
 _NAMED_SCOPES = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-@dataclass(frozen=True, slots=True)
-class Origins:
+class Origins(NamedTuple):
     """The dotted names that an expression may stand for.
 
     ``certain`` is true when it can stand for nothing else (``None`` aside).
@@ -130,6 +129,9 @@ class Names:
             # A star import may hide a builtin, but seldom does.
             return Origins(frozenset({f"builtins.{node.id}"}), certain=not stars)
         candidates = frozenset(f"{module}.{node.id}" for module in stars)
+        if node.id == "torch":
+            # Nothing here binds it; where a star import or an earlier cell does, it is torch.
+            return Origins(candidates | {"torch"}, certain=False)
         return Origins(candidates, certain=len(stars) == 1)
 
     def binding_origins(self, owner: Scope, name: str) -> Origins:

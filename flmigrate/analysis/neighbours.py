@@ -25,7 +25,7 @@ _REACH = 300  # characters before a name in which what it is read from is looked
 _SPACE = re.compile(r"\s")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Uses:
     """What a file uses of other modules.
 

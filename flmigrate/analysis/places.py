@@ -132,3 +132,5 @@ SPOKEN = frozenset(
     "warn_once debug_once print_rank_0 log_rank_0 log_once set_description write fail "
     "skip skipTest xfail add_row add_argument_group".split()
 )
+# Keywords whose value is text for people, whatever is called.
+SPOKEN_KEYWORDS = frozenset("reason help description desc epilog metavar msg message".split())

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import METHODS, Verdict
@@ -55,8 +55,7 @@ def module_names(files: Iterable[Path]) -> dict[str, Path]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a dotted name leads: a module, the name in it, and its definition, if it has one."""
 
     context: Context
@@ -167,8 +166,8 @@ class Project:
         finally:
             self._asked_flags.discard(path)
         file = self.modules[place.module].as_posix()
-        facts = tuple(replace(f, path=f.path or file if f.line else f.path) for f in atom.facts)
-        return replace(atom, facts=facts)
+        facts = tuple(f._replace(path=f.path or file if f.line else f.path) for f in atom.facts)
+        return atom._replace(facts=facts)
 
     def note(self, path: Path, words: Iterable[bytes]) -> None:
         """Remember what a file that was read anyway tells about who uses whom."""

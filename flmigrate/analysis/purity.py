@@ -17,7 +17,7 @@ _CALLS = frozenset(
     "builtins.dict builtins.set builtins.frozenset builtins.isinstance builtins.hasattr "
     "builtins.getattr importlib.util.find_spec os.environ.get os.getenv torch.device".split()
 )
-_PROBE = re.compile(r"_*(?:is|has)_\w+|\w+_available")
+_PROBE = r"_*(?:is|has)_\w+|\w+_available"
 _DECORATORS = frozenset(
     "functools.lru_cache functools.cache functools.wraps contextlib.contextmanager "
     "torch.no_grad torch.inference_mode dataclasses.dataclass builtins.staticmethod "
@@ -77,7 +77,7 @@ def is_pure(value: ast.expr, names: Names) -> bool:
 
 
 def _is_pure_call(call: ast.Call, names: Names) -> bool:
-    if _PROBE.fullmatch(names.called_name(call)):
+    if re.fullmatch(_PROBE, names.called_name(call)):
         return True
     return names.resolve(call.func).only in _CALLS
 

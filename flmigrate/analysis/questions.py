@@ -10,7 +10,7 @@ import ast
 import enum
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flmigrate.tables import Vendor
 
@@ -34,8 +34,7 @@ class Question(enum.Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(NamedTuple):
     """One reason for a classification: what was found, and the line (1-based) it stands at.
 
     ``path`` is the file, empty for the one that is asked about; line 0 is no place.
@@ -46,8 +45,7 @@ class Fact:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Atom:
+class Atom(NamedTuple):
     """One operand of a condition and what it asks.
 
     ``holds`` is its value wherever the migrated program runs, ``None`` where that shows only
@@ -75,21 +73,18 @@ _FILLER = frozenset(
 )
 _ASKING = frozenset("is has have on ok found available".split())
 _WISHING = frozenset("use using no enable enabled with want gpu accelerator".split())
-_COUNTS = re.compile(r"_*(?:n|num|ngpu|n_gpus?|num_(?:gpus?|devices?)|device_count|world_size)")
-_CAPABILITY = re.compile(
-    r"\w*(?:capab|compute_cap|support|_arch|bf16|fp8|tf32|sm_?\d|gfx\d|hopper|ampere|blackwell"
-    r"|cuda_?graph|capturing|tensor_?cores?|nvlink)\w*",
-    re.IGNORECASE,
+_COUNTS = r"_*(?:n|num|ngpu|n_gpus?|num_(?:gpus?|devices?)|device_count|world_size)"
+_CAPABILITY = (
+    r"(?i)\w*(?:capab|compute_cap|support|_arch|bf16|fp8|tf32|sm_?\d|gfx\d|hopper|ampere|blackwell"
+    r"|cuda_?graph|capturing|tensor_?cores?|nvlink)\w*"
 )
-_PACKAGE = re.compile(
-    r"_*(?:is_\w+_available|(?:has|have|with)_\w+|\w+_(?:available|installed))", re.IGNORECASE
-)
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_PACKAGE = r"(?i)_*(?:is_\w+_available|(?:has|have|with)_\w+|\w+_(?:available|installed))"
+_WORD = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
 
 
 def words_in(name: str) -> list[str]:
     """The words that a name is made of, in lower case: ``isNpuAvailable``, ``IS_NPU``."""
-    return [word.lower() for word in _WORD.findall(name)]
+    return [word.lower() for word in re.findall(_WORD, name)]
 
 
 def asked_vendor(name: str, words: dict[str, Vendor]) -> Vendor | None:
@@ -108,13 +103,13 @@ def asked_vendor(name: str, words: dict[str, Vendor]) -> Vendor | None:
 
 def question_of_name(name: str) -> Question:
     """What a name that leads nowhere seems to ask."""
-    if _COUNTS.fullmatch(name):
+    if re.fullmatch(_COUNTS, name):
         return Question.COUNT
-    if _CAPABILITY.fullmatch(name):
+    if re.fullmatch(_CAPABILITY, name):
         return Question.CAPABILITY
     parts = set(words_in(name))
     if parts & _WISHING:
         return Question.OPTION
-    if _PACKAGE.fullmatch(name):
+    if re.fullmatch(_PACKAGE, name):
         return Question.PACKAGE
     return Question.UNKNOWN

@@ -15,8 +15,11 @@ DEFAULT_VENDOR = "cuda"
 CANONICAL = "torch.cuda"
 """Vendor API is looked up under the name it has here; other vendors mirror it."""
 
+_NOTE_MARK = b"# flmigrate: FL"
+_NOTE = _NOTE_MARK + rb"[^\r\n]*"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Vocabulary:
     """What is vendor code for one target: names, strings and the words that hint at them."""
 
@@ -190,10 +193,11 @@ class Vocabulary:
         """The vendor whose code stands for all served ones: cuda, unless nothing names it.
 
         Code that names the target has been migrated: the canonical vendor's names are gone.
+        What inline notes say of vendors is not the project's code.
         """
         named: set[bytes] = set()
         for data in files:
-            named.update(words_of(data))
+            named.update(words_of(re.sub(_NOTE, b"", data) if _NOTE_MARK in data else data))
         if not named.isdisjoint(self.cuda_words):
             return DEFAULT_VENDOR
         for vendor in self.served:

@@ -24,7 +24,12 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
     jobs = options["jobs"] or default_jobs()
     with Progress("checking", quiet=options["quiet"]) as progress:
         places = [Path(path) for path in paths]
-        checked = check_paths(places, Job(config, check_only=True), jobs=jobs, progress=progress)
+        checked = check_paths(
+            places,
+            Job(config, check_only=True, code_blocks=options["code_blocks"]),
+            jobs=jobs,
+            progress=progress,
+        )
     named = options["output"] or config.check.baseline
     baseline = baseline_of(checked, Path(named) if named else config.root / _NAME)
     write_baseline(baseline)

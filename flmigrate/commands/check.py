@@ -22,6 +22,7 @@ from flmigrate.commands.settings import settings
 from flmigrate.commands.terminal import Progress, say
 from flmigrate.config import Config
 from flmigrate.discovery import Selection, is_python
+from flmigrate.documents import MARKDOWN
 from flmigrate.git import repository_root
 from flmigrate.reports import text
 from flmigrate.runner import Job, default_jobs
@@ -40,7 +41,10 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
     if not paths and not wants_new:
         raise click.UsageError("Missing argument 'PATH...'.")
     job = Job(
-        settings(paths[0] if paths else "", options), check_only=True, possible=options["possible"]
+        settings(paths[0] if paths else "", options),
+        check_only=True,
+        possible=options["possible"],
+        code_blocks=options["code_blocks"],
     )
     additions = _additions(paths, job, options) if wants_new else None
     checked = _check(paths, job, additions, options)
@@ -58,13 +62,29 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
 
 
 def _additions(paths: tuple[str, ...], job: Job, options: dict[str, Any]) -> Additions:
-    from flmigrate.additions import since, staged  # for what asks git only
+    from flmigrate.additions import PYTHON_NAMES, since, staged  # for what asks git only
 
     here = Path.cwd()
     named = [Path(path) for path in paths] or [repository_root(here) or here]
+    others = {path.resolve() for path in named if _is_other(path)}
+    names: tuple[str, ...] = PYTHON_NAMES
+    if job.code_blocks:
+        names += tuple(f"*{suffix}" for suffix in MARKDOWN)
+    if others or options["project_files"]:
+        from flmigrate.project_files import NAMES
+
+        names += NAMES
     selection = Selection(named, job.config.exclude, job.config.root)
     ref = options["diff_base"]
-    return since(ref, named, selection) if ref else staged(named, selection)
+    additions = since(ref, named, selection, names) if ref else staged(named, selection, names)
+    if options["project_files"]:
+        return additions
+    lines = {
+        path: new
+        for path, new in additions.lines.items()
+        if job.takes(path.name) or path.resolve() in others
+    }
+    return additions._replace(lines=lines)
 
 
 def _check(
@@ -74,7 +94,7 @@ def _check(
         return check_text(sys.stdin.buffer.read(), options["stdin_filename"], job)
     jobs = options["jobs"] or default_jobs()
     if additions is not None:
-        return check_additions(additions, job, jobs=jobs)
+        return check_additions(additions, job, jobs=jobs, project_files=options["project_files"])
     places = [Path(path) for path in paths]
     python = [place for place in places if not _is_other(place)]
     with Progress("checking", quiet=options["quiet"]) as progress:

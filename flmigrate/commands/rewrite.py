@@ -85,7 +85,12 @@ def _rewrite_stdin(config: Config, options: dict[str, Any]) -> bool:
 
 
 def _rewrite(paths: tuple[str, ...], config: Config, options: dict[str, Any]) -> bool:
-    job = Job(config, options["unsafe_fixes"], possible=options["possible"])
+    job = Job(
+        config,
+        options["unsafe_fixes"],
+        possible=options["possible"],
+        code_blocks=options["code_blocks"],
+    )
     jobs = options["jobs"] or default_jobs()
     with Progress("rewriting", quiet=options["quiet"]) as progress:
         migration = migrate_paths([Path(p) for p in paths], job, jobs=jobs, progress=progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,4 +44,4 @@ def settings(first: str, options: dict[str, Any]) -> Config:
             given["exclude"] = (*config.exclude, *check_globs(options["exclude"], "--exclude"))
     except Invalid as error:
         raise ConfigError(str(error)) from None
-    return replace(config, **given)
+    return config._replace(**given)

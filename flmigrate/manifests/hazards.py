@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import tomli
 
 from flmigrate.manifests.files import DATA
 from flmigrate.manifests.model import Manifest, ManifestError
@@ -73,14 +74,9 @@ class Hazards:
 @cache
 def load_hazards(path: Path = DATA / "hazards.toml") -> Hazards:
     """Read the hazards. Raises ``ManifestError`` with the file and the hazard at fault."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        data = tomli.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomli.TOMLDecodeError) as error:
         raise ManifestError(f"{path}: {error}") from None
     if data.get("schema") != SCHEMA:
         raise ManifestError(

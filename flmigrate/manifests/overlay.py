@@ -11,11 +11,12 @@ note = "off by 2e-2 in bfloat16 on our cards"
 from __future__ import annotations
 
 import datetime
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import tomli
 
 from flmigrate.manifests.model import Manifest, ManifestError, Measured
 
@@ -28,17 +29,12 @@ Result = tuple[str, Measured]
 
 def read_overlay(path: Path) -> tuple[Result, ...]:
     """The results in a file. Raises ``ManifestError`` with file and line of what is wrong."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
     try:
         text = path.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
+        data = tomli.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except tomli.TOMLDecodeError as error:
         raise ManifestError(f"{path}: not TOML: {error}") from None
     lines = [at for at, line in enumerate(text.splitlines(), 1) if line.strip() == "[[result]]"]
     unknown = set(data) - {"result"}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from flmigrate.checking import counts, is_fixable
-from flmigrate.documents import NOTEBOOK
+from flmigrate.documents import NOTEBOOK, is_markdown
 from flmigrate.findings import Finding, Outcome, Rename, Result, Severity, Span, Text
 from flmigrate.fingerprints import Place, fingerprint, places_of
 from flmigrate.hunks import hunks_of
@@ -135,7 +135,11 @@ def _of_file(result: Result) -> Iterator[Entry]:
             digest = fingerprint(path, place, seen[place])
             seen[place] += 1
             entry = _entry(path, text, finding, fixed, digest, hunks)
-            yield _in_notebook(entry, text) if path.endswith(NOTEBOOK) else entry
+            if path.endswith(NOTEBOOK):
+                entry = _in_notebook(entry, text)
+            elif is_markdown(path):
+                entry = replace(entry, replacements=())  # columns are those of the block
+            yield entry
 
 
 def _entry(

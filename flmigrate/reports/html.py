@@ -16,16 +16,18 @@ _TEMPLATE = Path(__file__).with_name("page.html.j2")
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Operators on chips: for each operator a route per chip, and where the code needs it.
+    """Operators on chips: what each needs of a chip, the worst first.
 
-    ``routes`` has one row per operator with one word per chip (``native``, ``raises``, ...);
-    ``blocked`` says which operators cannot run on some chip, with places.
+    ``routes`` has one row per operator with one cell per chip: what happens there (``boxed``,
+    ``raises``, ...) and how that is (``native``, ``cpu`` or ``blocked``); both are empty where the
+    chip is never asked for the operator. ``blocked`` says which operators cannot run on some
+    chips, on which, and at which places the code needs them.
     """
 
     chips: tuple[str, ...]
     operators: tuple[str, ...]
-    routes: tuple[tuple[str, ...], ...]
-    blocked: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    routes: tuple[tuple[tuple[str, str], ...], ...]
+    blocked: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

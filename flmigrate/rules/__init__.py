@@ -10,7 +10,6 @@ The rules FL4xx to FL6xx are about chips. They have no fix, and run where a chip
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from flmigrate.analysis.context import Context
 from flmigrate.findings import Finding, Import, Span
@@ -88,6 +87,7 @@ RULES: Mapping[str, str] = {
     "FL802": "vendor-setting",
     "FL803": "vendor-variable",
     "FL804": "vendor-build",
+    "FL805": "torch-pin",
     "FL901": "undecodable",
     "FL902": "does-not-parse",
     "FL903": "unreadable",
@@ -173,4 +173,4 @@ def _unique(findings: list[Finding]) -> list[Finding]:
     return kept
 
 
-__all__ = ["RULES", "check", "replace"]
+__all__ = ["RULES", "check"]

@@ -34,6 +34,8 @@ class Mode(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class _Alias:
+    """One alias of an import statement, the name it stands for, and what becomes of it."""
+
     node: ast.alias
     statement: ast.Import | ast.ImportFrom
     path: str
@@ -257,7 +259,7 @@ class Aliases:
         if entry is None or call is None or not entry.index_to:
             return False
         arguments = bound_arguments(call, entry.params) or {}
-        given = [arguments[name] for name in entry.index if name in arguments]
+        given = [arguments[name] for name in entry.indices if name in arguments]
         return any(index_of(self.context, argument) is not Index.NUMBER for argument in given)
 
     def _is_protected(self, node: ast.AST) -> bool:

@@ -18,7 +18,7 @@ _GROUPS = frozenset(
     }
 )
 _REPLACES = 'the group replaces the whole composite: CPU tensors need new_group(backend="gloo")'
-_COMPOSITE = re.compile(r"\w+:\w+(?:,\w+:\w+)*")
+_COMPOSITE = r"\w+:\w+(?:,\w+:\w+)*"
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -35,9 +35,9 @@ def check(context: Context) -> Iterator[Finding]:
         if text in ours:
             if not _belongs_elsewhere(context, node, text):
                 yield from _single(context, node, text)
-        elif _COMPOSITE.fullmatch(text) and any(f":{backend}" in text for backend in ours):
+        elif re.fullmatch(_COMPOSITE, text) and any(f":{backend}" in text for backend in ours):
             yield from _composite(context, node, text)
-        elif _COMPOSITE.fullmatch(text) and "," in text:
+        elif re.fullmatch(_COMPOSITE, text) and "," in text:
             if f":{target.backend}" in text:
                 yield context.finding("FL108", _REPLACES, node, note=True)
             else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from flmigrate.analysis.context import Context
 from flmigrate.findings import Finding, Severity
@@ -39,4 +38,4 @@ def findings(
             detail=hazard.advice,
         )
         everywhere = len(chips) > 3 and len(chips) == len(manifests)
-        yield replace(found, chips=("all",) if everywhere else chips)
+        yield found._replace(chips=("all",) if everywhere else chips)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.reachability import cut_off, leaves
@@ -24,8 +24,7 @@ _ACTS = "evaluating its test may do more than ask"
 _KEPT = "a part of it is not to be touched"
 
 
-@dataclass(frozen=True, slots=True)
-class Arm:
+class Arm(NamedTuple):
     """One arm of a chain; ``test`` is ``None`` for ``else``, ``holds`` its value if decided."""
 
     branch: ast.If
@@ -35,8 +34,7 @@ class Arm:
     vendors: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(NamedTuple):
     """Why an arm stays, and whether a user may still ask for it to go."""
 
     why: str

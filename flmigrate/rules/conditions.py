@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from flmigrate.analysis.context import Context
 from flmigrate.findings import Finding
 
-_NVIDIA_NAME = re.compile(
-    r"check_\w*(?:cuda|nvidia|nccl)\w*|\w*cuda\w*(?:capability|capable|support|supported|arch)\w*"
+_NVIDIA_NAME = (
+    r"(?i)check_\w*(?:cuda|nvidia|nccl)\w*"
+    r"|\w*cuda\w*(?:capability|capable|support|supported|arch)\w*"
     r"|\w*cuda_(?:obj|kernels?|ops?|ext|fn|impl|module)\w*"
     r"|\w*rocm\w*|(?:is|has|have|use)_?(?:nvidia|sm_?\d+|hopper|ampere|blackwell|rocm|hip|cuda_ext\w*)\w*"
-    r"|has_cuda|\w*cuda_?graph\w*|is_current_stream_capturing",
-    re.IGNORECASE,
+    r"|has_cuda|\w*cuda_?graph\w*|is_current_stream_capturing"
 )
 
-_DTYPE = re.compile(r"\.(?:b?float\d+|half|double|complex\d+)$")
+_DTYPE = r"\.(?:b?float\d+|half|double|complex\d+)$"
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -46,7 +46,7 @@ def _workarounds(context: Context) -> Iterator[Finding]:
     """
     for node in context.scopes.nodes[ast.IfExp]:
         dtypes = [context.names.resolve(arm).only for arm in (node.body, node.orelse)]
-        if not all(path.startswith("torch.") and _DTYPE.search(path) for path in dtypes):
+        if not all(path.startswith("torch.") and re.search(_DTYPE, path) for path in dtypes):
             continue
         compared = {c.value for c in ast.walk(node.test) if isinstance(c, ast.Constant)}
         vendors = context.vocabulary.device_types & {v for v in compared if isinstance(v, str)}
@@ -90,7 +90,7 @@ def _mixes(context: Context, node: ast.BoolOp) -> bool:
     return bool(nvidia) and any(test not in nvidia for test in tests)
 
 
-_EXTENSION = re.compile(r"_C|_ext|\w+_(?:cuda|ext|kernels?)|cuda_\w+|ops")
+_EXTENSION = r"_C|_ext|\w+_(?:cuda|ext|kernels?)|cuda_\w+|ops"
 
 
 def _kernel_calls(context: Context) -> Iterator[Finding]:
@@ -127,7 +127,7 @@ def _calls_extension(context: Context, statement: ast.stmt) -> bool:
             name = path.rpartition(".")[2] if path else ""
             if isinstance(part.func.value, ast.Name) and part.func.value.id == "ops":
                 name = "ops"
-            if _EXTENSION.fullmatch(name) and not path.startswith("torch."):
+            if re.fullmatch(_EXTENSION, name) and not path.startswith("torch."):
                 return True
     return False
 
@@ -158,7 +158,7 @@ def _is_nvidia_only(context: Context, node: ast.expr) -> bool:
             if entry is not None and (entry.capability or entry.group == "graph"):
                 return True
             name = part.attr if isinstance(part, ast.Attribute) else part.id
-            if _NVIDIA_NAME.fullmatch(name):
+            if re.fullmatch(_NVIDIA_NAME, name):
                 return True
     return False
 

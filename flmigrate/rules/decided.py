@@ -29,7 +29,7 @@ from flmigrate.rules import collapse
 from flmigrate.rules.collapse import Arm
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Decided:
     """What was found: findings, tests that were dealt with, and code that others may not touch."""
 

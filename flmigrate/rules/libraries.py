@@ -55,7 +55,7 @@ def _import(context: Context, statement: ast.stmt, package: str) -> Finding:
     return context.finding("FL303", message, statement, note=True)
 
 
-_PROBE = re.compile(r"_*is_\w+")
+_PROBE = r"_*is_\w+"
 
 
 def _ladder(context: Context, statement: ast.stmt) -> Iterator[Finding]:
@@ -65,7 +65,7 @@ def _ladder(context: Context, statement: ast.stmt) -> Iterator[Finding]:
     if not isinstance(branch, ast.If) or not branch.orelse or isinstance(outer, ast.If):
         return
     name = context.names.called_name(branch.test) if isinstance(branch.test, ast.Call) else ""
-    if _PROBE.fullmatch(name) and branch.body == [statement]:
+    if re.fullmatch(_PROBE, name) and branch.body == [statement]:
         message = "kernels chosen by vendor; take the portable arm"
         yield context.finding("FL201", message, branch.test, note=True)
 

@@ -256,7 +256,7 @@ def _patched_names(context: Context) -> Iterator[Finding]:
         yield context.finding("FL101", f"{node.value} is patched by name", node, fix=fix)
 
 
-_DOTTED = re.compile(r"\btorch(?:\.\w+)+")
+_DOTTED = r"\btorch(?:\.\w+)+"
 
 
 def _quoted_annotations(context: Context) -> Iterator[Finding]:
@@ -266,7 +266,7 @@ def _quoted_annotations(context: Context) -> Iterator[Finding]:
         if not isinstance(text, str) or "torch." not in text or not _is_annotation(context, node):
             continue
         new, code = text, "FL101"
-        for path in set(_DOTTED.findall(text)):
+        for path in set(re.findall(_DOTTED, text)):
             looked_up = context.vocabulary.lookup(path)
             if looked_up is None or looked_up[1] != path or not looked_up[0].to:
                 continue
@@ -308,15 +308,16 @@ def _looked_up_names(context: Context) -> Iterator[Finding]:
             fix = Fix(f"Ask for {target_attribute}", (edit,))
             yield context.finding("FL106", f"{name} is looked up by its name", call, fix=fix)
             continue
-        if not isinstance(name, str) or context.names.resolve(call.args[0]).only != "torch":
+        base = context.names.resolve(call.args[0])
+        if not isinstance(name, str) or base.only != "torch":
             continue
         if not context.vocabulary.in_namespace(f"torch.{name}") or "." in name:
             continue
         module, _, attribute = target.namespace.rpartition(".")
-        if module == "torch":
+        if module == "torch" and base.certain:
             edit = Text(context.source.span(call.args[1]), name, attribute)
             fix = Fix(f"Look up {attribute}", (edit,))
-        elif function == "builtins.getattr" and len(call.args) == 2:
+        elif function == "builtins.getattr" and len(call.args) == 2 and base.certain:
             expression = Expression(context.source.span(call), target.namespace)
             fix = Fix(f"Use {target.namespace}", (expression,))
         else:

@@ -18,8 +18,8 @@ class Spelling(Protocol):
     def spelling(self, reference: Reference, new: str) -> str: ...
 
 
-_HOLE = re.compile(r"\$(\*|[A-Za-z_]\w*)")
-_DANGLING = re.compile(r"\(\s*,\s*|,\s*(?=[),])")
+_HOLE = r"\$(\*|[A-Za-z_]\w*)"
+_DANGLING = r"\(\s*,\s*|,\s*(?=[),])"
 
 
 def bound_arguments(call: ast.Call, params: tuple[str, ...]) -> dict[str, ast.expr] | None:
@@ -104,15 +104,15 @@ def fill(
             return ""
         return _argument(context, entry, name, argument, hole)
 
-    text = _HOLE.sub(replacement, template)
+    text = re.sub(_HOLE, replacement, template)
     if arguments is not None and "$*" not in template and set(arguments) - used:
         return None  # an argument that the template has no place for must not be lost
-    return _DANGLING.sub(lambda m: "(" if m.group().startswith("(") else "", text), tuple(holes)
+    return re.sub(_DANGLING, lambda m: "(" if m.group().startswith("(") else "", text), tuple(holes)
 
 
 def _argument(context: Context, entry: Api, name: str, argument: ast.expr, hole: object) -> str:
     assert callable(hole)
-    if name not in entry.index:
+    if name not in entry.indices:
         return str(hole(argument))
     converted = converted_index(context, argument)
     if converted is None:
@@ -165,7 +165,7 @@ def call_edits(
         if arguments is None:
             return None
         names = [(i, entry.params[i]) for i in range(entry.positional, len(call.args))]
-    for name in entry.index:
+    for name in entry.indices:
         if arguments is None:
             return None
         argument = arguments.get(name)

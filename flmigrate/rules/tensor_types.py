@@ -21,10 +21,9 @@ from flmigrate.findings import (
     Text,
 )
 
-_SIZE_NAME = re.compile(
-    r"n|(?:.*_)?(?:bs|size|dim|dims|len|length|num|count|shape|width|height|channels|features)"
-    r"|(?:batch|hidden|latent|embed|seq)_?(?:size|dim|len)|(?:n|num)_\w+",
-    re.IGNORECASE,
+_SIZE_NAME = (
+    r"(?i)n|(?:.*_)?(?:bs|size|dim|dims|len|length|num|count|shape|width|height|channels|features)"
+    r"|(?:batch|hidden|latent|embed|seq)_?(?:size|dim|len)|(?:n|num)_\w+"
 )
 _FILLERS = frozenset({"fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_", "copy_"})
 
@@ -132,7 +131,7 @@ def _shown(context: Context, argument: ast.expr) -> str:
 
 
 def _is_size(name: str) -> bool:
-    return _SIZE_NAME.fullmatch(name) is not None
+    return re.fullmatch(_SIZE_NAME, name) is not None
 
 
 def _named(context: Context, name: ast.Name) -> str:
