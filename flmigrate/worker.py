@@ -202,7 +202,7 @@ def _scanned(path: Path, worker: Worker) -> Scanned:
         data = worker.job.read(path)
         if path.suffix == NOTEBOOK:
             data = data.replace(b"\\n", b" ")  # a line end, as JSON writes it
-        found = words_of(data)
+        found = frozenset(words_of(data))
     except OSError as error:
         return Scanned(path, unreadable=error.strerror or str(error))
     if not worker.job.check_only:

@@ -18,7 +18,7 @@ from pathlib import Path
 from flmigrate.analysis.vocabulary import words_of
 
 _WORD = re.compile(r"[^\W\d]\w*")
-_STAR_IMPORT = re.compile(rb"import\s*\(?\s*\*")  # starts with letters: quick to search for
+_STAR_IMPORTS = (b"import *", b"import*", b"import  *")
 _FROM_IMPORT = re.compile(r"from\s+([.\w]+)\s+import\s*(\([^)]*\)|[^\n;]*(?:\\\r?\n[^\n;]*)*)")
 _OWNER = re.compile(r"[\w.\s]+\Z")
 _REACH = 300  # characters before a name in which what it is read from is looked for
@@ -88,7 +88,7 @@ class Neighbours:
                 continue
             try:
                 data = other.read_bytes()
-                if not any(name in data for name in written) and not _STAR_IMPORT.search(data):
+                if not any(name in data for name in (*written, *_STAR_IMPORTS)):
                     continue  # most files end here, neither decoded nor parsed
                 text = self._read(other)
             except (OSError, ValueError):
@@ -172,8 +172,8 @@ def _may_use(text: str, module: str, names: frozenset[str], texts: frozenset[str
         if source.rpartition(".")[2] in (stem, ""):
             if "*" in taken or not names.isdisjoint(_WORD.findall(taken)):
                 return True
-    owners = {stem, *re.findall(rf"\b{re.escape(stem)}\s+as\s+(\w+)", text)}
-    for name in names:
+    owners = {stem, *re.findall(rf"{re.escape(stem)}\s+as\s+(\w+)", text)}
+    for name in (name for name in names if name in text):
         for found in re.finditer(rf"\.\s*{re.escape(name)}\b", text):
             owner = _OWNER.search(text, max(0, found.start() - _REACH), found.start())
             if owner is not None and not owners.isdisjoint(_WORD.findall(owner.group())):
