@@ -13,7 +13,7 @@ from functools import cached_property
 
 from flmigrate.analysis.bindings import Binding, Scope
 from flmigrate.analysis.context import Context
-from flmigrate.analysis.mentions import looks_names_up, names_in_text
+from flmigrate.analysis.mentions import local_names_in_text, looks_names_up, names_in_text
 from flmigrate.analysis.purity import is_pure, is_pure_definition
 
 Key = tuple[Scope, str]
@@ -71,10 +71,12 @@ class Leftovers:
 
     def may_be_dropped(self, scope: Scope, name: str) -> bool:
         """Whether a name, once unread, has no other claim to stay that the file shows."""
-        if name in self._in_text or name in self._declared or name.startswith("__"):
+        if name in self._declared or name.startswith("__"):
             return False
         if scope is not self.scopes.module:
-            return True
+            return name not in self._locals_in_text
+        if name in self._in_text:
+            return False
         kinds = {binding.kind for binding in scope.bindings[name]}
         if self.is_package and "import" in kinds:
             return False
@@ -100,6 +102,10 @@ class Leftovers:
     @cached_property
     def _in_text(self) -> frozenset[str]:
         return names_in_text(self.scopes)
+
+    @cached_property
+    def _locals_in_text(self) -> frozenset[str]:
+        return local_names_in_text(self.scopes)
 
     @cached_property
     def _declared(self) -> frozenset[str]:

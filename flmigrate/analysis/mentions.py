@@ -34,10 +34,24 @@ def names_in_text(scopes: Scopes) -> frozenset[str]:
         elif ">>>" in node.value:
             for line in _DOCTEST.findall(node.value):
                 found.update(_IDENTIFIER.findall(line))
-    if "type:" in scopes.source.text:
-        for line in _TYPE_COMMENT.findall(scopes.source.text):
-            found.update(_IDENTIFIER.findall(line))
-    return frozenset(found)
+    return frozenset(found) | _names_in_type_comments(scopes)
+
+
+def local_names_in_text(scopes: Scopes) -> frozenset[str]:
+    """Identifiers in text that may stand for names of a function: type comments, text that runs.
+
+    Nothing outside of a function reads its names, so other strings do not count.
+    """
+    if _calls(scopes, _RUN_TEXT):
+        return names_in_text(scopes)
+    return _names_in_type_comments(scopes)
+
+
+def _names_in_type_comments(scopes: Scopes) -> frozenset[str]:
+    if "type:" not in scopes.source.text:
+        return frozenset()
+    lines = _TYPE_COMMENT.findall(scopes.source.text)
+    return frozenset(name for line in lines for name in _IDENTIFIER.findall(line))
 
 
 def looks_names_up(scopes: Scopes) -> bool:

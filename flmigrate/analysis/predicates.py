@@ -95,9 +95,11 @@ class Predicates:
         for part in ast.walk(node):
             if isinstance(part, ast.Call):
                 name = self.context.names.called_name(part)
-                if name in _HARMLESS or self.atom(part).question in _ASKED:
+                if name in _HARMLESS:
                     continue
-                return False
+                asked = self.atom(part)
+                if asked.question not in _ASKED and not asked.is_quiet:
+                    return False
             if isinstance(part, _ACTS):
                 return False
         return True

@@ -51,6 +51,7 @@ class Atom(NamedTuple):
     ``holds`` is its value wherever the migrated program runs, ``None`` where that shows only
     at run time. ``vendors`` are those it names. ``moves`` says that other rules give this very
     expression the target's spelling, so that a value kept from it is the target's own answer.
+    ``is_quiet`` says of a helper that calling it does nothing but ask.
     """
 
     node: ast.expr
@@ -59,6 +60,7 @@ class Atom(NamedTuple):
     holds: bool | None = None
     facts: tuple[Fact, ...] = ()
     moves: bool = False
+    is_quiet: bool = False
 
 
 CYCLE = Atom(ast.Name(""), Question.UNKNOWN)

@@ -243,6 +243,7 @@ class Settled:
         try:
             atoms: list[Atom] = []
             ways = set(self._ways_out(definition.body, atoms))
+            is_quiet = self._is_quiet(definition)
         finally:
             self._active.discard(definition)
         asking = [a for a in atoms if a.question is not Question.NOTHING]
@@ -263,7 +264,24 @@ class Settled:
         if asking:
             return Atom(marker, asking[0].question, vendors, None, facts)
         told = predicates.other(marker, definition.name)
-        return Atom(marker, told.question, told.vendors, None, facts)
+        return Atom(marker, told.question, told.vendors, None, facts, is_quiet=is_quiet)
+
+    def _is_quiet(self, definition: Method) -> bool:
+        """Whether calling a function runs only tests and ways out that do nothing but ask."""
+        if not isinstance(definition, ast.FunctionDef) or definition.decorator_list:
+            return False
+        return all(map(self._is_quiet_statement, definition.body))
+
+    def _is_quiet_statement(self, statement: ast.stmt) -> bool:
+        match statement:
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                return True
+            case ast.Return(value=value):
+                return value is None or self._predicates.is_pure(value)
+            case ast.If(test=test, body=body, orelse=orelse):
+                inside = map(self._is_quiet_statement, [*body, *orelse])
+                return self._predicates.is_pure(test) and all(inside)
+        return False
 
     def _ways_out(self, suite: Sequence[ast.stmt], atoms: list[Atom]) -> Iterator[object]:
         """How a suite ends: with a value (``None`` where that is open), or at its end."""
@@ -385,7 +403,8 @@ class Settled:
 
 
 def _moved(node: ast.expr, atom: Atom) -> Atom:
-    return Atom(node, atom.question, atom.vendors, atom.holds, atom.facts)
+    """What a helper or flag tells, of the place that asks it."""
+    return atom._replace(node=node, moves=False)
 
 
 _BUILTINS = frozenset(dir(builtins))

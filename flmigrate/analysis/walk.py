@@ -301,6 +301,7 @@ class _Walk:
         inner = self._open(node, scope)
         for position, generator in enumerate(node.generators):
             self.parents[generator] = node
+            self.scopes.nodes[ast.comprehension].append(generator)
             self._bind_target(generator.target, inner, "loop", generator.iter)
             self._visit(generator.target, generator, inner)
             # Only the first iterable is evaluated outside the comprehension.

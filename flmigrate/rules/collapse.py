@@ -17,6 +17,12 @@ from flmigrate.analysis.reachability import cut_off, leaves
 from flmigrate.findings import Span
 
 _SIMPLE_METHODS = frozenset({"to", "cuda", "npu", "musa", "mlu", "gcu", "append", "add"})
+_SIMPLE_CALLS = frozenset(
+    "torch.device builtins.str builtins.int torch.distributed.init_process_group".split()
+)
+# What starts something that a program needs once: some other code has to start it too.
+_STARTS = frozenset({"torch.distributed.init_process_group"})
+_YIELDS = "it is the only part of its function that yields"
 _ALONE = "no other code stands for it"
 _DIFFERS = "it is an implementation of its own, or a work-around"
 _BINDS = "a name that is read elsewhere would have no value"
@@ -79,6 +85,8 @@ def obstacle(context: Context, arms: Sequence[Arm], arm: Arm) -> Obstacle | None
     lost = [*(other.suite for other in gone), behind]
     if any(unbinds(context, arms[0].branch, suite) for suite in lost):
         return Obstacle(_BINDS)
+    if any(_makes_generator(context, suite) for suite in lost):
+        return Obstacle(_YIELDS)
     if arm.vendors and arm.vendors <= set(context.drop_vendors):
         return None
     if not _is_simple(context, behind) and not _asks_gone_vendor(context, arms[0].branch):
@@ -166,6 +174,19 @@ def obstacle_to_case(context: Context, node: ast.Match, case: ast.match_case) ->
     return None if _is_simple(context, case.body) else _DIFFERS
 
 
+def may_drop_loop(context: Context, loop: ast.While) -> bool:
+    """Whether a loop that the target never enters may go: it only synchronises or clears."""
+    if loop.orelse or not context.predicates.settles(loop.test):
+        return False
+    span = context.source.span(loop)
+    if any(span.overlaps(protected) for protected in context.protected):
+        return False
+    if unbinds(context, loop, loop.body) or _makes_generator(context, loop.body):
+        return False
+    acts = [statement for statement in loop.body if not isinstance(statement, ast.Break)]
+    return _is_simple(context, acts) and _only_acts(context, acts)
+
+
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and not isinstance(node.value, str)
 
@@ -196,9 +217,12 @@ def _is_entry(context: Context, statement: ast.stmt) -> bool:
 
 def _has_stand_in(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
     """Whether other code does for the target what an arm does for its vendor."""
+    around = list(_around(context, arms, arm))
+    started = _started(context, arm.suite)
+    if started and not started <= _started(context, around):
+        return False
     if _only_acts(context, arm.suite):
         return True
-    around = list(_around(context, arms, arm))
     if _names_canonical(context, around):
         return True
     names = frozenset[str]().union(*(_vendors_in(context, s) for s in arm.suite))
@@ -207,6 +231,12 @@ def _has_stand_in(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
         # What ran for the canonical vendor is what ran otherwise, unless that is the CPU alone.
         return bool(otherwise) and not _names_cpu(otherwise)
     return len(arms) > 1 or bool(otherwise)
+
+
+def _started(context: Context, nodes: Sequence[ast.AST]) -> set[str]:
+    """The functions called in code that start something which a program needs once."""
+    calls = (part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Call))
+    return {context.names.resolve(call.func).only for call in calls} & _STARTS
 
 
 def _names_cpu(suite: Sequence[ast.stmt]) -> bool:
@@ -324,6 +354,11 @@ def _is_simple_statement(context: Context, statement: ast.stmt) -> bool:
             return _is_simple_value(context, statement.value)
         case ast.If():
             return _is_simple(context, statement.body) and _is_simple(context, statement.orelse)
+        case ast.With():
+            items = statement.items
+            simple = all(_is_simple_value(context, item.context_expr) for item in items)
+            named = any(item.optional_vars is not None for item in items)
+            return simple and not named and _is_simple(context, statement.body)
     return False
 
 
@@ -340,6 +375,8 @@ def _is_simple_value(context: Context, value: ast.expr) -> bool:
             return all(_is_simple_value(context, element) for element in value.elts)
         case ast.Dict():
             return all(_is_simple_value(context, element) for element in value.values)
+        case ast.Yield():
+            return value.value is None or _is_simple_value(context, value.value)
         case ast.Compare() | ast.BoolOp() | ast.UnaryOp():
             return context.predicates.is_pure(value)
         case ast.Call():
@@ -349,7 +386,7 @@ def _is_simple_value(context: Context, value: ast.expr) -> bool:
             reference = context.reference_at.get(value.func)
             if reference is not None and reference.entry is not None:
                 return reference.entry.status not in ("none", "keep")
-            if context.names.resolve(value.func).only in ("torch.device", "builtins.str"):
+            if context.names.resolve(value.func).only in _SIMPLE_CALLS:
                 return True
             is_method = isinstance(value.func, ast.Attribute)
             return is_method and context.names.called_name(value) in _SIMPLE_METHODS
@@ -382,6 +419,16 @@ def unbinds(context: Context, top: ast.stmt, suite: Sequence[ast.stmt]) -> bool:
             if not elsewhere and any(read not in inside for read in reads):
                 return True
     return False
+
+
+def _makes_generator(context: Context, suite: Sequence[ast.stmt]) -> bool:
+    """Whether a function is a generator for the sake of this suite alone."""
+    inside = {n for s in suite for n in ast.walk(s) if isinstance(n, ast.Yield | ast.YieldFrom)}
+    if not inside:
+        return False
+    function = context.names.enclosing(suite[0], ast.FunctionDef)
+    yields = (n for n in ast.walk(function or suite[0]) if isinstance(n, ast.Yield | ast.YieldFrom))
+    return inside.issuperset(yields)
 
 
 def _leaves(suite: Sequence[ast.stmt]) -> bool:

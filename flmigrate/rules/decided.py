@@ -9,7 +9,8 @@ implementation or a work-around for a chip; it stays, and is reported.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from flmigrate.analysis.context import Context
@@ -22,11 +23,15 @@ from flmigrate.findings import (
     Finding,
     Fix,
     Members,
+    Removal,
     Severity,
     Statement,
 )
 from flmigrate.rules import collapse
 from flmigrate.rules.collapse import Arm
+
+#: What stands before a filter, without parentheses or comments around it.
+_FILTER = re.compile(r"\)*(?P<word>\s+if\s+)")
 
 
 @dataclass(slots=True, eq=False)
@@ -54,8 +59,10 @@ def look(context: Context) -> Decided:
         _operands(context, node, decided)
     for node in context.scopes.nodes[ast.Match]:
         _cases(context, node, decided)
-    for condition in _kept_conditions(context):
-        _kept(context, condition, decided)
+    for loop in context.scopes.nodes[ast.While]:
+        _loop(context, loop, decided)
+    for part in context.scopes.nodes[ast.comprehension]:
+        _filters(context, part, decided)
     return decided
 
 
@@ -285,12 +292,58 @@ def _matched(context: Context, pattern: ast.pattern) -> set[str]:
     return {vendor.name}
 
 
-def _kept_conditions(context: Context) -> Iterator[ast.expr]:
-    """Conditions of loops and filters: a constant there is a question to a human."""
-    for loop in context.scopes.nodes[ast.While]:
-        yield loop.test
-    for part in context.scopes.nodes[ast.comprehension]:
-        yield from part.ifs
+def _loop(context: Context, loop: ast.While, decided: Decided) -> None:
+    """``while is_npu(): torch.npu.synchronize()`` goes; other loops are a question to a human."""
+    if _holds(context, loop.test) is not False or not collapse.may_drop_loop(context, loop):
+        if _holds(context, loop.test) is False:
+            context.protect(*loop.body)
+        _kept(context, loop.test, decided)
+        return
+    decided.tests.update(atom.node for atom in context.predicates.atoms(loop.test))
+    context.protect(loop)
+    fix = Fix("Remove the loop", (Removal(context.source.span(loop)),))
+    message = f"a loop for {_vendors(context, loop.test)} alone never runs on the target, and goes"
+    decided.findings.append(
+        context.finding("FL201", message, loop.test, severity=Severity.INFO, fix=fix)
+    )
+
+
+def _filters(context: Context, part: ast.comprehension, decided: Decided) -> None:
+    """``[x for x in xs if not is_npu()]``: a filter that lets all pass goes."""
+    before: ast.expr = part.iter
+    for condition in part.ifs:
+        edit = _without_filter(context, part, before, condition)
+        if edit is None:
+            _kept(context, condition, decided)
+        else:
+            decided.tests.update(atom.node for atom in context.predicates.atoms(condition))
+            context.protect(condition)
+            message = f"a filter for {_vendors(context, condition)} lets all pass, and goes"
+            fix = Fix("Remove the filter", (edit,))
+            decided.findings.append(
+                context.finding("FL201", message, condition, severity=Severity.INFO, fix=fix)
+            )
+        before = condition
+
+
+def _without_filter(
+    context: Context, part: ast.comprehension, before: ast.expr, condition: ast.expr
+) -> Expression | None:
+    """The comprehension without one filter, which stands behind ``before``."""
+    whole = context.scopes.parents.get(part)
+    if not isinstance(whole, ast.ListComp | ast.SetComp | ast.DictComp):
+        return None  # the parentheses of a generator may be those of the call around it
+    if _holds(context, condition) is not True or not context.predicates.settles(condition):
+        return None
+    if context.is_protected(whole):
+        return None
+    source, span = context.source, context.source.span(whole)
+    end = source.end(before)
+    between = _FILTER.fullmatch(source.text, end, source.start(condition))
+    if between is None:
+        return None
+    text = source.text[span.start : between.start("word")]
+    return Expression(span, text + source.text[source.end(condition) : span.end], ())
 
 
 def _kept(context: Context, condition: ast.expr, decided: Decided) -> None:
