@@ -234,6 +234,21 @@ def manifest_import(path: str, **options: Any) -> None:
 
 
 @main.command()
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option("--chip", metavar="NAME|FILE", help="The chip it ran on, for routes not logged.")
+@click.option("--json", "as_json", is_flag=True, help="A report that other commands read.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to stdout.")
+@click.option("-v", "--verbose", is_flag=True, help="All operators and all places.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 although something raised.")
+def log(paths: tuple[str, ...], **options: Any) -> None:
+    """Read logs of Torch-FL, traces of torch.profiler and reports, together as one run.
+
+    Exit code 0: nothing raised. 1: something did. 2: usage error, or a file that is no such.
+    """
+    _run("log", paths, options)
+
+
+@main.command()
 @click.argument("code", metavar="CODE")
 def rule(code: str) -> None:
     """Explain a rule: what it does, why, examples, what to do."""
