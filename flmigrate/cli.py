@@ -249,6 +249,18 @@ def log(paths: tuple[str, ...], **options: Any) -> None:
 
 
 @main.command()
+@click.option("--chip", metavar="NAME", help="The chip that should be here (the one that is).")
+@click.option("--smoke/--no-smoke", default=True, help="Also compute on the device (default).")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def doctor(**options: Any) -> None:
+    """Say whether this machine can run Torch-FL, what is wrong, and which command mends it.
+
+    Exit code 0: nothing stands in the way. 1: something does. 2: usage error.
+    """
+    _run("doctor", (), {"exit_zero": False, **options})
+
+
+@main.command()
 @click.argument("code", metavar="CODE")
 def rule(code: str) -> None:
     """Explain a rule: what it does, why, examples, what to do."""
