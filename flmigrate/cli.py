@@ -234,6 +234,35 @@ def manifest_import(path: str, **options: Any) -> None:
 
 
 @main.command()
+@click.argument("model", metavar="PKG.MOD:FACTORY")
+@click.option("--reference", default="cpu", show_default=True, help="The device that is right.")
+@click.option("--device", default="flagos", show_default=True, help="The device in question.")
+@click.option("--chip", metavar="NAME", help="The chip behind the device, for the report.")
+@click.option("--batch", multiple=True, metavar="N,...", help="Batch sizes (own, 1, 7 and 0).")
+@click.option("--dtype", multiple=True, metavar="NAME,...", help="float32, bfloat16, ...")
+@click.option("--mode", multiple=True, metavar="MODE,...", help="eager, compile:BACKEND.")
+@click.option("--rtol", type=float, help="Instead of the type's relative tolerance.")
+@click.option("--atol", type=float, help="Instead of the type's absolute tolerance.")
+@click.option("--train", is_flag=True, help="In training mode, without dropout.")
+@click.option("--forward-only", is_flag=True, help="No gradients.")
+@click.option("--substitute", is_flag=True, help="Try each layer alone although nothing is off.")
+@click.option("--dump", type=click.Path(path_type=Path), help="Only write the references here.")
+@click.option("--against", type=click.Path(path_type=Path), help="References from --dump.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write error by layer (SVG) here.")
+@click.option("--json", "as_json", is_flag=True, help="A report that other commands read.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to stdout.")
+@click.option("-v", "--verbose", is_flag=True, help="All layers.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 although something is off.")
+def compare(model: str, **options: Any) -> None:
+    """Run a model on two devices and find the first layer and operator that differ.
+
+    The factory returns a module and its inputs. Its code is run. Exit code 0: every case is
+    within its tolerance. 1: one is not, or raises on the device. 2: usage error, or no model.
+    """
+    _run("compare", (model,), options)
+
+
+@main.command()
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("--chip", metavar="NAME|FILE", help="The chip it ran on, for routes not logged.")
 @click.option("--json", "as_json", is_flag=True, help="A report that other commands read.")
