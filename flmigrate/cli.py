@@ -170,6 +170,13 @@ def init(paths: tuple[str, ...], **options: Any) -> None:
 @click.option("--measured", multiple=True, metavar="FILE", help="Your own results (TOML).")
 @click.option("--explain", metavar="NAME", help="What a name or operator comes to; needs no PATH.")
 @click.option(
+    "--model", metavar="PKG.MOD:FACTORY", help="Trace this model instead of reading PATH."
+)
+@click.option("--batch", multiple=True, metavar="N,...", help="With --model: batch sizes.")
+@click.option("--dtype", multiple=True, metavar="NAME,...", help="With --model: float32, ...")
+@click.option("--optimizer", default="AdamW", show_default=True, help="With --model; or none.")
+@click.option("--values", is_flag=True, help="With --model: compute, for models that look at data.")
+@click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json", "html"]),

@@ -205,6 +205,25 @@ class Boundary(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return tree_map(_ours, outcome)
 
 
+class OnCpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """While it is entered, all operators of the device are computed on the values.
+
+    Tensors of the device do most of it by themselves; this is for operators that make one from
+    nothing, as kernels in C++ do.
+    """
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        concerned = _concerns_device(args, kwargs)
+        return _on_cpu(func, args, kwargs) if concerned else func(*args, **kwargs)
+
+
 class _Escaped(Exception):
     """A composite kernel made a tensor without asking any operator."""
 

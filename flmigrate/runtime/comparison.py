@@ -250,7 +250,7 @@ def _substitutions(
 
 def _outcome(mixed: Subject, setup: Setup, references: References) -> Score:
     """The worst of the model's own outputs and the gradients of its parameters."""
-    run = observe(mixed, _in_place(), backward=setup.backward, inner=False)
+    run = observe(mixed, _in_place(setup.device), backward=setup.backward, inner=False)
     if run.error:
         return Score("off", float("inf"), float("inf"), run.error)
     rows = _rows(run, references, setup.limits, inner=False)
@@ -260,7 +260,7 @@ def _outcome(mixed: Subject, setup: Setup, references: References) -> Score:
     return Score(worst.status, worst.score, worst.error, worst.why)
 
 
-def _in_place() -> Device:
-    """The CPU for a model of which a part is elsewhere and must stay there."""
+def _in_place(device: Device) -> Device:
+    """The CPU for a model of which a part is on a device and must stay there."""
     cpu = open_device("cpu")
-    return Device(cpu.name, cpu.described, lambda module: module, cpu.send)
+    return Device(cpu.name, cpu.described, lambda module: module, cpu.send, device.around)

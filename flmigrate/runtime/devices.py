@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -25,12 +26,14 @@ class DeviceError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Device:
     """Where to run. ``place`` moves a module in place and returns it, ``send`` moves the tensors
-    of any structure there. ``described`` says what stands behind the name."""
+    of any structure there. ``around`` is entered while something computes there. ``described``
+    says what stands behind the name."""
 
     name: str
     described: str
     place: Callable[[torch.nn.Module], torch.nn.Module]
     send: Callable[[Any], Any]
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     def holds(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor is on this kind of device."""
@@ -82,6 +85,7 @@ def _flagos(name: str) -> Device:
         "flagos (simulated in Python)",
         boundary.module_to_device,
         lambda value: tree_map(_simulated, value),
+        boundary.OnCpu,
     )
 
 

@@ -19,7 +19,7 @@ ROOT = "(model)"
 
 Key = tuple[str, str, int]
 """A module's name; ``output``, ``gradient`` (that of an output) or ``NAME.grad`` (that of a
-parameter); and which of its tensors, counted over all calls."""
+parameter, or ``input``); and which of its tensors, counted over all calls."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,9 @@ def observe(
     run = Run()
     try:
         model = device.place(subject.model)
-        args, kwargs = device.send((subject.args, subject.kwargs))
+        inputs = device.send((subject.args, subject.kwargs))
+        # Modules that write into their inputs may not write into leaves of the graph.
+        args, kwargs = tree_map(_branch, inputs)
         handles = [
             handle
             for name, module in model.named_modules()
@@ -65,7 +67,7 @@ def observe(
         seed()
         call = model if wrap is None else wrap(model)
         try:
-            with watch or nullcontext():
+            with device.around(), watch or nullcontext():
                 with torch.set_grad_enabled(backward):
                     outcome = call(*args, **kwargs)
                 if backward:
@@ -77,9 +79,18 @@ def observe(
             if parameter.grad is not None:
                 module, _, own = name.rpartition(".")
                 run.tensors[module or ROOT, f"{own}.grad", 0] = to_cpu(parameter.grad)
+        leaves = [v for v in tree_leaves(inputs) if isinstance(v, torch.Tensor)]
+        for at, leaf in enumerate(leaves):
+            if leaf.grad is not None:
+                run.tensors[ROOT, "input.grad", at] = to_cpu(leaf.grad)
     except Exception as error:
         run.error = told(error)
     return run
+
+
+def _branch(value: Any) -> Any:
+    needs = isinstance(value, torch.Tensor) and value.requires_grad
+    return value.clone() if needs else value
 
 
 def _tap(name: str, module: torch.nn.Module, run: Run, *, backward: bool) -> list[Any]:
