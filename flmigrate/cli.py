@@ -296,6 +296,38 @@ def doctor(**options: Any) -> None:
     _run("doctor", (), {"exit_zero": False, **options})
 
 
+@main.group()
+def chip() -> None:
+    """What a chip can do: operators by class, types, features, hazards, measured results."""
+
+
+@chip.command("show")
+@click.argument("name", metavar="NAME|FILE")
+@click.option("--measured", multiple=True, metavar="FILE", help="Your own results (TOML).")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def chip_show(name: str, **options: Any) -> None:
+    """Show the profile of a chip."""
+    _run("chip", (name,), {"what": "show", "exit_zero": False, **options})
+
+
+@chip.command("diff")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--measured", multiple=True, metavar="FILE", help="Your own results (TOML).")
+def chip_diff(before: str, after: str, **options: Any) -> None:
+    """Compare the profiles of two chips or configurations."""
+    _run("chip", (before, after), {"what": "diff", "exit_zero": False, **options})
+
+
+@chip.command("learn")
+@click.argument("paths", nargs=-1, required=True, metavar="REPORT...")
+@click.option("--chip", metavar="NAME", help="The chip, where the report does not say.")
+@click.option("--overlay", type=click.Path(path_type=Path), help="Where to (the settings' own).")
+def chip_learn(paths: tuple[str, ...], **options: Any) -> None:
+    """Add what runs on a real chip showed to the project's own results."""
+    _run("chip", paths, {"what": "learn", "exit_zero": False, **options})
+
+
 @main.command()
 @click.argument("code", metavar="CODE")
 def rule(code: str) -> None:
