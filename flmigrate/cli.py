@@ -253,6 +253,7 @@ def manifest_import(path: str, **options: Any) -> None:
 @click.option("--train", is_flag=True, help="In training mode, without dropout.")
 @click.option("--forward-only", is_flag=True, help="No gradients.")
 @click.option("--substitute", is_flag=True, help="Try each layer alone although nothing is off.")
+@click.option("--repeat", type=click.IntRange(0), default=0, help="Time the best of N more runs.")
 @click.option("--dump", type=click.Path(path_type=Path), help="Only write the references here.")
 @click.option("--against", type=click.Path(path_type=Path), help="References from --dump.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write error by layer (SVG) here.")
@@ -267,6 +268,24 @@ def compare(model: str, **options: Any) -> None:
     within its tolerance. 1: one is not, or raises on the device. 2: usage error, or no model.
     """
     _run("compare", (model,), options)
+
+
+@main.command()
+@click.option("--set", "declared", type=click.Path(path_type=Path), help="Which models to run.")
+@click.option("--results", type=click.Path(path_type=Path), required=True, help="The folder.")
+@click.option("--device", default="flagos", show_default=True, help="The device in question.")
+@click.option("--chip", metavar="NAME", help="The chip behind the device.")
+@click.option("--slower", type=float, default=1.5, show_default=True, help="This is worse.")
+@click.option("--timeout", type=float, default=1800.0, show_default=True, help="Seconds a model.")
+@click.option("--no-store", is_flag=True, help="Compare with the last run, and keep nothing.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 although something got worse.")
+def regress(**options: Any) -> None:
+    """Run the project's declared models, and say what moved since the last stored run.
+
+    Exit code 0: nothing got worse. 1: something did. 2: usage error.
+    """
+    _run("regress", (), options)
 
 
 @main.command()

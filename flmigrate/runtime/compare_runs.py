@@ -72,6 +72,7 @@ def setup_of(options: dict[str, Any], device: str) -> Setup:
         backward=not options["forward_only"],
         train=options["train"],
         substitute=True if options["substitute"] else None,
+        repeat=options["repeat"],
     )
 
 
