@@ -54,6 +54,64 @@ def faulty():
     return Net(Faulty), torch.randn(4, 6)
 
 
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(context, value):
+        return value.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient * (1.01 if gradient.device.type == "flagos" else 1)
+
+
+class Backward(nn.Module):
+    def forward(self, x):
+        return Scale.apply(x)
+
+
+class Between(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = nn.Linear(6, 6), nn.Linear(6, 6)
+
+    def forward(self, x):
+        y = self.one(x)
+        return self.two(y + 0.01 if y.device.type == "flagos" else y)
+
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return x * 2.0
+
+
+def noisy():
+    return nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5)), torch.randn(4, 6)
+
+
+def backward():
+    return nn.Sequential(nn.Linear(6, 6), Backward(), nn.ReLU(inplace=True)), torch.randn(4, 6)
+
+
+def between():
+    model = nn.Sequential()
+    model.add_module("first", nn.Linear(6, 6))
+    model.add_module("body", Between())
+    return model, torch.randn(4, 6)
+
+
+def twice():
+    return nn.Sequential(Faulty(6, 6), nn.Tanh(), Faulty(6, 6)), torch.randn(4, 6)
+
+
+def operator():
+    """The kernel of a product with a number is wrong on the device."""
+    from flmigrate.runtime import boundary
+
+    right = torch.ops.aten.mul.Tensor
+    boundary._STAND_INS["mul.Tensor"] = lambda a, b: right(a, b) * 1.001
+    return nn.Sequential(nn.Linear(6, 6), Doubled()), torch.randn(4, 6)
+
+
 def broken():
     raise KeyError("weights")
 
@@ -149,7 +207,7 @@ def test_references_of_another_model_are_refused(models: Path) -> None:
         (["models:absent"], 'models has no "absent"'),
         (["absent:f"], "no module absent"),
         (["models"], "write pkg.mod:factory"),
-        (["models:broken"], "models.py:33: KeyError: 'weights'"),
+        (["models:broken"], "models.py:91: KeyError: 'weights'"),
         (["models:nothing"], "must return a module and its inputs"),
         (["models:good", "--device", "cuda"], 'device "cuda"'),
         (["models:good", "--dtype", "int8"], '"int8" is none of'),
@@ -280,13 +338,26 @@ def test_a_model_that_the_reference_refuses_is_skipped() -> None:
     assert "empty batch" in case.note
 
 
-def test_dropout_does_not_count_in_training_mode() -> None:
-    def made() -> Any:
-        return torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5)), torch.ones(2, 4)
+def test_dropout_does_not_count_in_training_mode(models: Path) -> None:
+    run = flmigrate(models, "compare", "models:noisy", "--batch", "4", "--train")
+    assert run.code == 0, run.said
 
-    cpu = open_device("cpu")
-    report = compare("m", made, [Case()], Setup(cpu, open_device("flagos"), train=True))
-    assert report.clean
+
+@pytest.mark.parametrize(
+    ("factory", "blamed", "operator"),
+    [
+        ("backward", ["1"], ""),  # a layer without parameters, wrong in its gradient only
+        ("between", ["body"], ""),  # a container's own code, between its layers
+        ("twice", ["0", "2"], ""),  # two faults at once
+        ("operator", ["1"], "mul.Tensor"),  # a kernel that is wrong by itself
+    ],
+)
+def test_who_is_to_blame(models: Path, factory: str, blamed: list[str], operator: str) -> None:
+    run = flmigrate(models, "compare", f"models:{factory}", "--batch", "4", "--json")
+    assert run.code == 1, run.said
+    [case] = json.loads(run.text)["cases"]
+    assert [culprit["layer"] for culprit in case["culprits"]] == blamed
+    assert case["culprits"][0]["operator"] == operator
 
 
 def test_a_report_survives_being_stored(tmp_path: Path, models: Path) -> None:

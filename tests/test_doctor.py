@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from flmigrate.runtime.doctor import Check, Machine, examine
+from flmigrate.runtime.checks import Check
+from flmigrate.runtime.doctor import Machine, examine
 from flmigrate.runtime.platforms import requirements
 from tests.command_line import environment, flmigrate
 
@@ -171,11 +172,44 @@ def smoke_test(folder: Path) -> dict[str, str]:
     ],
 )
 def test_the_smoke_test_says_how_far_it_came(tmp_path: Path, text: str, found: str) -> None:
-    pytest.importorskip("torch", reason="needs torch")
     fake_torch_fl(tmp_path, text)
     check = smoke_test(tmp_path)
     assert check["state"] == "error"
     assert found in check["found"]
+
+
+SIMULATED = """\
+import sys
+
+late = "torch" in sys.modules
+import torch
+from flmigrate.runtime import boundary
+
+boundary.register()
+torch.flagos.is_available = lambda: True
+mode = boundary.OnCpu()
+mode.__enter__()
+to = torch.Tensor.to
+torch.Tensor.to = lambda self, *a, **k: boundary.to_device(self) if a == ("flagos",) else to(
+    self, *a, **k
+)
+if late and {picky}:
+    raise ImportError("torch was first")
+"""
+
+
+@pytest.mark.parametrize("picky", [False, True])
+def test_a_device_that_computes_passes_and_the_other_order_is_tried(
+    tmp_path: Path, picky: bool
+) -> None:
+    fake_torch_fl(tmp_path, SIMULATED.format(picky=picky))
+    variables = {"PYTHONPATH": f"{environment()['PYTHONPATH']}:{tmp_path}"}
+    found = json.loads(flmigrate(tmp_path, "doctor", "--json", variables=variables).text)["checks"]
+    told = {check["name"]: check for check in found}
+    assert told["smoke test"]["state"] == "ok", told["smoke test"]
+    assert ("import order" in told) is picky
+    if picky:
+        assert "torch was first" in told["import order"]["found"]
 
 
 def test_it_works_without_torch(tmp_path: Path) -> None:

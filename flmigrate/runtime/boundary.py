@@ -304,15 +304,18 @@ def _on_cpu(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     inner_args, inner_kwargs = tree_map(unwrap, args), tree_map(unwrap, kwargs)
     if inner_kwargs.get("pin_memory"):
         inner_kwargs["pin_memory"] = False
-    to_cpu = overload_name(func) == "_to_copy" and _named_cpu(kwargs)
+    to_cpu = _goes_to_cpu(overload_name(func), args, kwargs)
     stand_in = _STAND_INS.get(overload_name(func), func)
     outcome = stand_in(*inner_args, **inner_kwargs)
     return outcome if to_cpu else tree_map(wrap, outcome)
 
 
-def _named_cpu(kwargs: dict[str, Any]) -> bool:
-    device = kwargs.get("device")
-    return isinstance(device, torch.device) and device.type == "cpu"
+def _goes_to_cpu(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether an operator copies to the CPU; inside of a mode ``to`` itself arrives."""
+    if name != "_to_copy" and not name.startswith("to."):
+        return False
+    values = (*args, *kwargs.values())
+    return any(isinstance(v, torch.device) and v.type == "cpu" for v in values)
 
 
 def _lstm_cell(

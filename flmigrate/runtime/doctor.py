@@ -10,29 +10,17 @@ import json
 import os
 import platform
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from flmigrate.runtime.checks import AUTOLOAD, Check
 from flmigrate.runtime.platforms import Platform, Requirements, requirements
+from flmigrate.runtime.smoke import smoke_test
 
-STATES = ("ok", "info", "warning", "error")
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
-_AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing that was looked at: its state, what was found, what to do, and the command."""
-
-    name: str
-    state: str
-    found: str
-    advice: str = ""
-    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +61,7 @@ def examine(machine: Machine, chip: str = "", *, smoke: bool = True) -> list[Che
     checks += _order(machine, chips)
     checks += _variables(machine, needed, chips)
     if smoke:
-        checks += _smoke(machine)
+        checks += smoke_test(machine.versions)
     return checks
 
 
@@ -179,7 +167,7 @@ def _read_version(files: list[Path]) -> str:
 
 def _owners(machine: Machine, needed: Requirements) -> Iterator[Check]:
     """PrivateUse1 has one owner; a vendor's plugin that torch loads by itself takes it first."""
-    off = machine.environment.get(_AUTOLOAD) == "0"
+    off = machine.environment.get(AUTOLOAD) == "0"
     loaded = [name for name in machine.entry_points if name != "torch_fl"]
     installed = sorted(needed.plugins & machine.versions.keys())
     if loaded and not off:
@@ -188,7 +176,7 @@ def _owners(machine: Machine, needed: Requirements) -> Iterator[Check]:
             "error",
             f"torch loads {', '.join(loaded)} by itself",
             "it claims PrivateUse1 before torch_fl can",
-            f"export {_AUTOLOAD}=0",
+            f"export {AUTOLOAD}=0",
         )
     elif installed or loaded:
         names = ", ".join(dict.fromkeys([*loaded, *installed]))
@@ -229,101 +217,6 @@ def _variables(machine: Machine, needed: Requirements, chips: list[Platform]) ->
     if overrides:
         advice = "each counts only for an operator that the loaded configuration lists"
         yield Check("FLAGOS_OP_*", "info", ", ".join(overrides), advice)
-
-
-# --- the smoke test ------------------------------------------------------------------------
-
-_SMOKE = """
-import json, sys
-step = "import torch_fl"
-def tell(**more):
-    print("\\n@flmigrate " + json.dumps({"step": step, **more}), flush=True)
-try:
-    import torch_fl
-    import torch
-    step = "find a device"
-    if not torch.flagos.is_available():
-        raise RuntimeError("torch.flagos.is_available() is False")
-    step = "create"; x = torch.ones(4, 4, device="flagos")
-    step = "move"; y = torch.arange(16.0).reshape(4, 4).to("flagos")
-    step = "compute"; z = x @ y + y
-    step = "read back"; got = z.cpu()
-    step = "compare"
-    want = torch.ones(4, 4) @ torch.arange(16.0).reshape(4, 4) + torch.arange(16.0).reshape(4, 4)
-    if not torch.equal(got, want):
-        raise RuntimeError("the result differs from the CPU's")
-    tell(done=True)
-except BaseException as error:
-    tell(error=type(error).__name__ + ": " + str(error)[:400])
-"""
-
-_OWNER = """
-import torch
-print("\\n@flmigrate " + torch._C._get_privateuse1_backend_name())
-"""
-
-_TIMEOUT = 300.0  # seconds; the first import on a chip compiles
-
-
-def _smoke(machine: Machine) -> Iterator[Check]:
-    if "torch" not in machine.versions:
-        yield Check("smoke test", "info", "not run: torch is missing")
-        return
-    owner = _run(_OWNER)
-    if owner not in ("privateuseone", "flagos"):
-        found = owner.removeprefix("!") or "no answer"
-        if owner.startswith("!") or not owner:
-            yield Check("import torch", "error", found, "torch itself does not start")
-            return
-        yield Check(
-            "device key",
-            "error",
-            f'"import torch" gives PrivateUse1 to "{found}"',
-            "torch_fl cannot register flagos behind it",
-            f"export {_AUTOLOAD}=0",
-        )
-    if "torch_fl" not in machine.versions:
-        yield Check("smoke test", "info", "not run: torch_fl is missing")
-        return
-    answer = _run(_SMOKE)
-    try:
-        told = json.loads(answer)
-    except ValueError:
-        found = answer.removeprefix("!") or "the process ended without a word"
-        yield Check("smoke test", "error", found, "a crash below Python: check driver and versions")
-        return
-    if told.get("done"):
-        yield Check("smoke test", "ok", "create, move, compute, read back")
-    else:
-        advice = _ADVICE.get(told["step"], "the operators of the smoke test are the commonest")
-        yield Check("smoke test", "error", f'"{told["step"]}": {told["error"]}', advice)
-
-
-_ADVICE = {
-    "import torch_fl": "versions of torch and torch_fl must fit, and torch_fl is imported first",
-    "find a device": "driver, device files and visibility variables decide what is seen",
-    "compare": "the chip computes wrongly; report it with versions of driver and toolkit",
-}
-
-
-def _run(script: str) -> str:
-    """What a script tells behind its mark; ``!`` and the reason where it does not get there."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"!no answer within {_TIMEOUT:.0f} s"
-    for line in reversed(done.stdout.splitlines()):
-        if line.startswith("@flmigrate "):
-            return line.removeprefix("@flmigrate ")
-    last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-    return f"!{last[0]}"
 
 
 # --- telling -------------------------------------------------------------------------------
