@@ -43,6 +43,15 @@ def plain():
     return Plain(), torch.randn(2, 8)
 
 
+def up():
+    model = nn.Sequential(nn.ConvTranspose2d(4, 2, 2, 2), nn.Conv2d(2, 6, 3, groups=2))
+    return model, torch.randn(2, 4, 5, 5)
+
+
+def copied():
+    return nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2), torch.randn(3, 2, 8)
+
+
 def vast():
     return nn.Linear(300_000, 300_000, bias=False), torch.randn(1, 300_000)
 """
@@ -75,6 +84,15 @@ def test_a_model_is_judged_by_its_own_operators_in_every_phase(models: Path) -> 
 def test_a_model_larger_than_memory_is_traced(models: Path) -> None:
     found = chips(models, "--model", "models:vast", "--chip", "cuda", "--batch", "1,64")
     assert found["cuda"]["verdict"] == "runs natively"
+
+
+@pytest.mark.parametrize("model", ["up", "copied"])
+def test_shapes_alone_lead_to_the_same_operators_as_values(models: Path, model: str) -> None:
+    arguments = ("--model", f"models:{model}", "--chip", "gcu")
+    assert chips(models, *arguments) == chips(models, *arguments, "--values")
+    run = flmigrate(models, "coverage", *arguments, "--exit-zero")
+    assert "FakeTensor" not in run.err
+    assert "skipped" not in run.text
 
 
 def test_a_model_that_looks_at_values_is_named_with_its_line(models: Path) -> None:

@@ -374,8 +374,9 @@ def _convolution_backward(
     groups: int,
     output_mask: list[bool],
 ) -> Any:
+    outputs = weight.shape[1] * groups if transposed else weight.shape[0]
     return torch.ops.aten.convolution_backward(
-        *(grad, image, weight, [weight.shape[0]], stride, padding),
+        *(grad, image, weight, [outputs], stride, padding),
         *(dilation, transposed, output_padding, groups, output_mask),
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -149,7 +150,9 @@ def trace_model(
     if not values:
         shapes = FakeTensorMode(allow_non_fake_inputs=True)
     trace = ModelTrace("")
-    with shapes:
+    with shapes, warnings.catch_warnings():
+        # Modules that copy their layers look at addresses, which these tensors do not have.
+        warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")
         subject = make(name, factory, batch)
         trace.label = f"batch {subject.batch}, {dtype}"
         model = boundary.module_to_device(_typed(subject.model, getattr(torch, dtype)))
