@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import tomli
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +64,7 @@ class Requirements:
 @cache
 def requirements() -> Requirements:
     """Read the table of the package."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    data = tomllib.loads(Path(__file__).with_name("platforms.toml").read_text(encoding="utf-8"))
+    data = tomli.loads(Path(__file__).with_name("platforms.toml").read_text(encoding="utf-8"))
     platforms = {
         name: Platform(name, **{key: _frozen(value) for key, value in entry.items()})
         for name, entry in data["platform"].items()

@@ -11,10 +11,11 @@ train = true
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import tomli
 
 DEFAULT = "flmigrate-regress.toml"
 
@@ -49,17 +50,12 @@ class Entry:
 
 def read_set(path: Path) -> tuple[Entry, ...]:
     """The models in a file. Raises ``RegressError`` with file and line of what is wrong."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
     try:
         text = path.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
+        data = tomli.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise RegressError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except tomli.TOMLDecodeError as error:
         raise RegressError(f"{path}: not TOML: {error}") from None
     models = data.get("model")
     if set(data) != {"model"} or not isinstance(models, list) or not models:
