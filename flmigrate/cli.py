@@ -170,6 +170,13 @@ def init(paths: tuple[str, ...], **options: Any) -> None:
 @click.option("--measured", multiple=True, metavar="FILE", help="Your own results (TOML).")
 @click.option("--explain", metavar="NAME", help="What a name or operator comes to; needs no PATH.")
 @click.option(
+    "--model", metavar="PKG.MOD:FACTORY", help="Trace this model instead of reading PATH."
+)
+@click.option("--batch", multiple=True, metavar="N,...", help="With --model: batch sizes.")
+@click.option("--dtype", multiple=True, metavar="NAME,...", help="With --model: float32, ...")
+@click.option("--optimizer", default="AdamW", show_default=True, help="With --model; or none.")
+@click.option("--values", is_flag=True, help="With --model: compute, for models that look at data.")
+@click.option(
     "--format",
     "form",
     type=click.Choice(["text", "json", "html"]),
@@ -231,6 +238,113 @@ def manifest_diff(before: str, after: str, **options: Any) -> None:
 def manifest_import(path: str, **options: Any) -> None:
     """Make a manifest from an installed Torch-FL, or from one of its configuration files."""
     _run("manifest", (path,), {"what": "import", "exit_zero": False, **options})
+
+
+@main.command()
+@click.argument("model", metavar="PKG.MOD:FACTORY")
+@click.option("--reference", default="cpu", show_default=True, help="The device that is right.")
+@click.option("--device", default="flagos", show_default=True, help="The device in question.")
+@click.option("--chip", metavar="NAME", help="The chip behind the device, for the report.")
+@click.option("--batch", multiple=True, metavar="N,...", help="Batch sizes (own, 1, 7 and 0).")
+@click.option("--dtype", multiple=True, metavar="NAME,...", help="float32, bfloat16, ...")
+@click.option("--mode", multiple=True, metavar="MODE,...", help="eager, compile:BACKEND.")
+@click.option("--rtol", type=float, help="Instead of the type's relative tolerance.")
+@click.option("--atol", type=float, help="Instead of the type's absolute tolerance.")
+@click.option("--train", is_flag=True, help="In training mode, without dropout.")
+@click.option("--forward-only", is_flag=True, help="No gradients.")
+@click.option("--substitute", is_flag=True, help="Try each layer alone although nothing is off.")
+@click.option("--repeat", type=click.IntRange(0), default=0, help="Time the best of N more runs.")
+@click.option("--dump", type=click.Path(path_type=Path), help="Only write the references here.")
+@click.option("--against", type=click.Path(path_type=Path), help="References from --dump.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write error by layer (SVG) here.")
+@click.option("--json", "as_json", is_flag=True, help="A report that other commands read.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to stdout.")
+@click.option("-v", "--verbose", is_flag=True, help="All layers.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 although something is off.")
+def compare(model: str, **options: Any) -> None:
+    """Run a model on two devices and find the first layer and operator that differ.
+
+    The factory returns a module and its inputs. Its code is run. Exit code 0: every case is
+    within its tolerance. 1: one is not, or raises on the device. 2: usage error, or no model.
+    """
+    _run("compare", (model,), options)
+
+
+@main.command()
+@click.option("--set", "declared", type=click.Path(path_type=Path), help="Which models to run.")
+@click.option("--results", type=click.Path(path_type=Path), required=True, help="The folder.")
+@click.option("--device", default="flagos", show_default=True, help="The device in question.")
+@click.option("--chip", metavar="NAME", help="The chip behind the device.")
+@click.option("--slower", type=float, default=1.5, show_default=True, help="This is worse.")
+@click.option("--timeout", type=float, default=1800.0, show_default=True, help="Seconds a model.")
+@click.option("--no-store", is_flag=True, help="Compare with the last run, and keep nothing.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 although something got worse.")
+def regress(**options: Any) -> None:
+    """Run the project's declared models, and say what moved since the last stored run.
+
+    Exit code 0: nothing got worse. 1: something did. 2: usage error.
+    """
+    _run("regress", (), options)
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.option("--chip", metavar="NAME|FILE", help="The chip it ran on, for routes not logged.")
+@click.option("--json", "as_json", is_flag=True, help="A report that other commands read.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write here, not to stdout.")
+@click.option("-v", "--verbose", is_flag=True, help="All operators and all places.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 although something raised.")
+def log(paths: tuple[str, ...], **options: Any) -> None:
+    """Read logs of Torch-FL, traces of torch.profiler and reports, together as one run.
+
+    Exit code 0: nothing raised. 1: something did. 2: usage error, or a file that is no such.
+    """
+    _run("log", paths, options)
+
+
+@main.command()
+@click.option("--chip", metavar="NAME", help="The chip that should be here (the one that is).")
+@click.option("--smoke/--no-smoke", default=True, help="Also compute on the device (default).")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def doctor(**options: Any) -> None:
+    """Say whether this machine can run Torch-FL, what is wrong, and which command mends it.
+
+    Exit code 0: nothing stands in the way. 1: something does. 2: usage error.
+    """
+    _run("doctor", (), {"exit_zero": False, **options})
+
+
+@main.group()
+def chip() -> None:
+    """What a chip can do: operators by class, types, features, hazards, measured results."""
+
+
+@chip.command("show")
+@click.argument("name", metavar="NAME|FILE")
+@click.option("--measured", multiple=True, metavar="FILE", help="Your own results (TOML).")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def chip_show(name: str, **options: Any) -> None:
+    """Show the profile of a chip."""
+    _run("chip", (name,), {"what": "show", "exit_zero": False, **options})
+
+
+@chip.command("diff")
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="B")
+@click.option("--measured", multiple=True, metavar="FILE", help="Your own results (TOML).")
+def chip_diff(before: str, after: str, **options: Any) -> None:
+    """Compare the profiles of two chips or configurations."""
+    _run("chip", (before, after), {"what": "diff", "exit_zero": False, **options})
+
+
+@chip.command("learn")
+@click.argument("paths", nargs=-1, required=True, metavar="REPORT...")
+@click.option("--chip", metavar="NAME", help="The chip, where the report does not say.")
+@click.option("--overlay", type=click.Path(path_type=Path), help="Where to (the settings' own).")
+def chip_learn(paths: tuple[str, ...], **options: Any) -> None:
+    """Add what runs on a real chip showed to the project's own results."""
+    _run("chip", paths, {"what": "learn", "exit_zero": False, **options})
 
 
 @main.command()

@@ -19,6 +19,7 @@ from flmigrate.encoding import UndecodableError, decode
 from flmigrate.files import discover
 from flmigrate.manifests.classes import class_of
 from flmigrate.manifests.model import Manifest
+from flmigrate.manifests.verdicts import Leaf
 from flmigrate.rules.coverage import Facts, facts_for, words_for
 from flmigrate.runner import vocabulary_for, with_deep_stack
 
@@ -258,26 +259,47 @@ class _Gathered:
 def _on_chip(
     usages: Iterable[Usage], manifest: Manifest, facts: Facts, *, possible: bool
 ) -> ChipCoverage:
-    gathered: dict[str, _Gathered] = {}
-    for usage in usages:
-        places = usage.places + (usage.possible if possible else [])
-        if not places:
-            continue
-        with_gradient = [place for place in places if place not in usage.forward_only]
-        for leaf in facts.leaves(usage.name, manifest):
-            reached = places if leaf.phase == "forward" else with_gradient
-            if not reached:
+    def reached() -> Iterator[Reached]:
+        for usage in usages:
+            places = usage.places + (usage.possible if possible else [])
+            if not places:
                 continue
-            measured = manifest.measured.get(leaf.op)
-            level = leaf.route.level
-            if measured is not None:
-                level = {"ok": "native", "slow": "cpu"}.get(measured.status, "blocked")
-            entry = gathered.setdefault(leaf.op, _Gathered(leaf.route.kind, level))
-            entry.phases.add(leaf.phase)
-            if leaf.always and usage.places:
-                entry.always = True
-            entry.apis[usage.name.partition("[")[0]] = None
-            entry.places.update(dict.fromkeys(reached))
+            with_gradient = [place for place in places if place not in usage.forward_only]
+            name = usage.name.partition("[")[0]
+            for leaf in facts.leaves(usage.name, manifest):
+                at = places if leaf.phase == "forward" else with_gradient
+                if at:
+                    yield Reached(leaf, name, at, leaf.always and bool(usage.places))
+
+    return on_chip(reached(), manifest)
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A leaf operator that a name leads to, at some places; ``always`` is false where only some
+    arguments lead there."""
+
+    leaf: Leaf
+    name: str
+    places: Sequence[Place]
+    always: bool
+
+
+def on_chip(found: Iterable[Reached], manifest: Manifest) -> ChipCoverage:
+    """One chip's answer for leaf operators, whoever found them; measured results count first."""
+    gathered: dict[str, _Gathered] = {}
+    for reached in found:
+        leaf = reached.leaf
+        measured = manifest.measured.get(leaf.op)
+        level = leaf.route.level
+        if measured is not None:
+            level = {"ok": "native", "slow": "cpu"}.get(measured.status, "blocked")
+        entry = gathered.setdefault(leaf.op, _Gathered(leaf.route.kind, level))
+        entry.phases.add(leaf.phase)
+        if reached.always:
+            entry.always = True
+        entry.apis[reached.name] = None
+        entry.places.update(dict.fromkeys(reached.places))
     operators = [
         Operator(
             op,

@@ -9,7 +9,7 @@ import click
 
 from flmigrate.commands.terminal import say
 from flmigrate.config import load_config
-from flmigrate.coverage import cover
+from flmigrate.coverage import Coverage, cover
 from flmigrate.explain import explain
 from flmigrate.manifests.store import check_chips
 from flmigrate.reports.coverage import html_text, json_text, text_lines
@@ -20,8 +20,12 @@ from flmigrate.runner import default_jobs
 
 def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
     """Cover or explain, print, and tell whether no chip is blocked and no file skipped."""
+    if options["model"] is not None:
+        if paths or options["explain"]:
+            raise click.UsageError("--model stands alone, without PATH and --explain")
+        return _model(options)
     if not paths and options["explain"] is None:
-        raise click.UsageError("name a PATH, or something to --explain")
+        raise click.UsageError("name a PATH, a --model, or something to --explain")
     try:
         return _explain(options) if options["explain"] else _cover(paths, options)
     except OSError as error:
@@ -42,6 +46,20 @@ def _explain(options: dict[str, Any]) -> bool:
     return True
 
 
+def _model(options: dict[str, Any]) -> bool:
+    from flmigrate.commands.needs import needs_torch
+
+    needs_torch("coverage --model")
+    from flmigrate.runtime.model_coverage import cover_model
+    from flmigrate.runtime.subject import SubjectError
+
+    try:
+        found, head = cover_model(options["model"], _chips(options, ()), options)
+    except SubjectError as error:
+        raise click.UsageError(str(error)) from None
+    return _show(found, options, head)
+
+
 def _cover(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
 
     config = load_config(Path(paths[0]), RULES)
@@ -54,12 +72,20 @@ def _cover(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
         possible=options["possible"],
         jobs=options["jobs"] or default_jobs(),
     )
+    return _show(found, options)
+
+
+def _show(found: Coverage, options: dict[str, Any], head: str = "") -> bool:
     if options["form"] == "text":
-        text = "".join(f"{line}\n" for line in text_lines(found, everything=options["verbose"]))
+        lines = text_lines(found, everything=options["verbose"], head=head)
+        text = "".join(f"{line}\n" for line in lines)
     else:
         text = json_text(found) if options["form"] == "json" else html_text(found)
     if options["output"] is not None:
-        options["output"].write_text(text, encoding="utf-8")
+        try:
+            options["output"].write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise click.FileError(str(options["output"]), error.strerror) from None
     else:
         say(text.removesuffix("\n"), err=False)
     return not found.skipped and all(chip.level != "blocked" for chip in found.chips)

@@ -13,7 +13,10 @@ def is_expected(error: Exception) -> bool:
     from flmigrate.git import GitError
     from flmigrate.manifests.model import ManifestError
     from flmigrate.patches import PatchError
+    from flmigrate.runtime.compare_report import CompareReportError
+    from flmigrate.runtime.regress_set import RegressError
+    from flmigrate.runtime.run_report import RunReportError
     from flmigrate.tables import TableError
 
     expected = (BaselineError, ConfigError, GitError, ManifestError, PatchError, TableError)
-    return isinstance(error, expected)
+    return isinstance(error, (*expected, CompareReportError, RegressError, RunReportError))

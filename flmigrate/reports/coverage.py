@@ -15,10 +15,13 @@ _LEFT = ("blocked", "cpu")
 _WORDS = {"raises": "raises", "unsupported": "has no kernel and raises"}
 
 
-def text_lines(coverage: Coverage, *, everything: bool = False) -> Iterator[str]:
-    """The matrix, the verdicts, and the operators behind them; all places with ``everything``."""
+def text_lines(coverage: Coverage, *, everything: bool = False, head: str = "") -> Iterator[str]:
+    """The matrix, the verdicts, and the operators behind them; all places with ``everything``.
+
+    ``head`` says what was looked at, where that is no files.
+    """
     names = sum(bool(usage.places) for usage in coverage.usages)
-    count = f"{coverage.files} files, {names} names of torch in use"
+    count = head or f"{coverage.files} files, {names} names of torch in use"
     yield f"{count} (operators of torch {coverage.torch})"
     yield ""
     yield from _matrix(coverage)

@@ -1,1 +1,5 @@
-"""What runs code: it needs torch (the extra ``runtime``) and is imported by nothing else."""
+"""What runs code, and what tells of runs; imported by the commands only.
+
+Most modules need torch (the extra ``runtime``). Those that read what a run left behind do not:
+``run_report``, ``run_text``, ``logs``, ``traces``, ``doctor``, ``platforms``.
+"""

@@ -205,6 +205,25 @@ class Boundary(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return tree_map(_ours, outcome)
 
 
+class OnCpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """While it is entered, all operators of the device are computed on the values.
+
+    Tensors of the device do most of it by themselves; this is for operators that make one from
+    nothing, as kernels in C++ do.
+    """
+
+    def __torch_dispatch__(
+        self,
+        func: Any,
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        concerned = _concerns_device(args, kwargs)
+        return _on_cpu(func, args, kwargs) if concerned else func(*args, **kwargs)
+
+
 class _Escaped(Exception):
     """A composite kernel made a tensor without asking any operator."""
 
@@ -285,15 +304,18 @@ def _on_cpu(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     inner_args, inner_kwargs = tree_map(unwrap, args), tree_map(unwrap, kwargs)
     if inner_kwargs.get("pin_memory"):
         inner_kwargs["pin_memory"] = False
-    to_cpu = overload_name(func) == "_to_copy" and _named_cpu(kwargs)
+    to_cpu = _goes_to_cpu(overload_name(func), args, kwargs)
     stand_in = _STAND_INS.get(overload_name(func), func)
     outcome = stand_in(*inner_args, **inner_kwargs)
     return outcome if to_cpu else tree_map(wrap, outcome)
 
 
-def _named_cpu(kwargs: dict[str, Any]) -> bool:
-    device = kwargs.get("device")
-    return isinstance(device, torch.device) and device.type == "cpu"
+def _goes_to_cpu(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether an operator copies to the CPU; inside of a mode ``to`` itself arrives."""
+    if name != "_to_copy" and not name.startswith("to."):
+        return False
+    values = (*args, *kwargs.values())
+    return any(isinstance(v, torch.device) and v.type == "cpu" for v in values)
 
 
 def _lstm_cell(
@@ -352,8 +374,9 @@ def _convolution_backward(
     groups: int,
     output_mask: list[bool],
 ) -> Any:
+    outputs = weight.shape[1] * groups if transposed else weight.shape[0]
     return torch.ops.aten.convolution_backward(
-        *(grad, image, weight, [weight.shape[0]], stride, padding),
+        *(grad, image, weight, [outputs], stride, padding),
         *(dilation, transposed, output_padding, groups, output_mask),
     )
 
