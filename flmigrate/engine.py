@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,34 +20,34 @@ from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, Vocabulary, may_concern
 from flmigrate.findings import (
     Applicability,
-    Arguments,
     Branch,
-    Edit,
-    Expression,
     Finding,
-    Fix,
-    Import,
-    Members,
     Outcome,
-    Removal,
     Rename,
     Result,
     Severity,
     Span,
-    Statement,
     Text,
+)
+from flmigrate.fixing import (
+    Progress,
+    apply,
+    brought_in,
+    choose,
+    have,
+    key_of,
+    moved,
+    take_back,
+    text_of,
 )
 from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
 from flmigrate.notes import Note, insert_notes
-from flmigrate.origins import origin
 from flmigrate.rules import RULES, check, target_import
 from flmigrate.rules.repeats import without_repeats
 from flmigrate.suppressions import comment_findings, read_suppressions
 
 _ROUNDS = 10
 _WORD = re.compile(r"[^\W\d]\w*")
-_REMOVING = (Branch, Import, Removal, Statement)
-"""Edits that may take a binding away."""
 _PLAIN = frozenset({Rename, Text})
 """Edits that leave a program what it was for the compiler."""
 _LOOKED_FOR = ("FL1", "FL2", "FL3")  # the families whose rules run over every file
@@ -103,32 +102,13 @@ class Analysed(NamedTuple):
     pending: frozenset[Fact] = frozenset()
 
 
-@dataclass(slots=True, eq=False)
-class _State:
-    """How far a file has come.
-
-    ``applied`` are the fixes of the last round, ``kinds`` the types of all edits so far;
-    ``refused`` says of fixes that are not made why.
-    """
-
-    text: str
-    unnoted: str = ""
-    fixed: list[Finding] = field(default_factory=list)
-    applied: list[tuple[Finding, Fix]] = field(default_factory=list)
-    kinds: set[type] = field(default_factory=set)
-    refused: dict[tuple[str, str], str] = field(default_factory=dict)
-    edited: list[tuple[Span, ...]] = field(default_factory=list)
-    rounds: list[Sequence[tuple[Span, str]]] = field(default_factory=list)
-    pending: set[Fact] = field(default_factory=set)
-
-
 def rewrite_unit(unit: Unit, settings: Settings, project: Project | None = None) -> Analysed:
     """Take one file through the pipeline.
 
     Nothing is raised for a file that cannot be handled: its result is ``SKIPPED`` and says
     why.
     """
-    state = _State(unit.text)
+    state = Progress(unit.text)
     try:
         left = _run(unit, settings, project, state)
     except SyntaxError as error:
@@ -158,7 +138,7 @@ def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -
     An import whose uses are reported is not reported itself: it follows from them. As
     ``rewrite_unit``, nothing is raised for a file that cannot be handled.
     """
-    state = _State(unit.text)
+    state = Progress(unit.text)
     contexts: list[Context] = []
     try:
         has_operators = _has_operators(settings, unit.text)
@@ -215,7 +195,7 @@ def _about_comments(
     return [finding for finding in found if settings.enabled(finding.code)]
 
 
-def _run(unit: Unit, settings: Settings, project: Project | None, state: _State) -> list[Finding]:
+def _run(unit: Unit, settings: Settings, project: Project | None, state: Progress) -> list[Finding]:
     contexts: list[Context] = []
     try:
         return _rounds(unit, settings, project, state, contexts)
@@ -228,7 +208,7 @@ def _rounds(
     unit: Unit,
     settings: Settings,
     project: Project | None,
-    state: _State,
+    state: Progress,
     contexts: list[Context],
 ) -> list[Finding]:
     """Fix and look again until nothing is left to fix; keeps every look in ``contexts``."""
@@ -252,21 +232,23 @@ def _rounds(
         except SyntaxError as error:
             raise GuardError(f"the new text would not parse: {error.msg}") from error
         context = _context(unit, settings, project, source)
-        if contexts and _take_back(contexts[-1], context, state):
+        if contexts and take_back(contexts[-1], context, state):
             context.release()
             continue
         left -= 1
         contexts.append(context)
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
-        chosen = _choose(findings, settings, state)
-        arms_went = Branch in state.kinds and not _have(chosen, Branch)
+        chosen = choose(findings, state, unsafe=settings.unsafe_fixes)
+        arms_went = Branch in state.kinds and not have(chosen, Branch)
         if (not chosen and state.fixed) or (chosen and arms_went):
             leftovers = _leftovers(unit, settings, project, contexts[0], context)
             # What arms left unused goes in the round of the other fixes: a look less.
-            brought = _brought_in(chosen)
-            apart = [f for f in leftovers if brought.isdisjoint(_WORD.findall(_text(f, context)))]
-            chosen = _choose([*(finding for finding, _ in chosen), *apart], settings, state)
+            brought = brought_in(chosen)
+            apart = [f for f in leftovers if brought.isdisjoint(_WORD.findall(text_of(f, context)))]
+            chosen = choose(
+                [*(finding for finding, _ in chosen), *apart], state, unsafe=settings.unsafe_fixes
+            )
         if not chosen and not is_given:
             vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
             if vendor != settings.canonical_vendor:
@@ -280,27 +262,8 @@ def _rounds(
                     guard_compilation(contexts[0], context)
             findings += _on_chips(settings, context)
             return _finish(settings, context, findings, state)
-        _apply(context, contexts[0].source, chosen, state)
+        apply(context, contexts[0].source, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
-
-
-def _have(chosen: Sequence[tuple[Finding, Fix]], kind: type) -> bool:
-    return any(isinstance(edit, kind) for _, fix in chosen for edit in fix.edits)
-
-
-def _brought_in(chosen: Sequence[tuple[Finding, Fix]]) -> set[str]:
-    """Words that some fixes bring into the text: names that may be read again."""
-    found: set[str] = set()
-    for edit in (edit for _, fix in chosen for edit in fix.edits):
-        for name in ("new", "template", "add", "move"):
-            found.update(_WORD.findall(str(getattr(edit, name, ""))))
-    return found
-
-
-def _text(finding: Finding, context: Context) -> str:
-    """The text that the fix of a finding takes away or changes."""
-    edits = finding.fix.edits if finding.fix is not None else ()
-    return " ".join(context.source.text[edit.span.start : edit.span.end] for edit in edits)
 
 
 def _vendor_of(text: str, settings: Settings) -> str:
@@ -334,7 +297,7 @@ def _context(unit: Unit, settings: Settings, project: Project | None, source: So
     return context
 
 
-def _findings(unit: Unit, settings: Settings, context: Context, state: _State) -> list[Finding]:
+def _findings(unit: Unit, settings: Settings, context: Context, state: Progress) -> list[Finding]:
     suppressions = read_suppressions(context)
     context.protected.extend(suppressions.kept)
     for line, codes in suppressions.ignored.items():
@@ -346,7 +309,7 @@ def _findings(unit: Unit, settings: Settings, context: Context, state: _State) -
     def may_fix(finding: Finding) -> bool:
         if not settings.enabled(finding.code) or suppressions.silences(finding):
             return False
-        why = state.refused.get(_key(finding, finding.fix)) if finding.fix is not None else None
+        why = state.refused.get(key_of(finding, finding.fix)) if finding.fix is not None else None
         if why:
             context.pinned.add(finding.span)
         return why is None
@@ -411,131 +374,8 @@ def _uses_target(context: Context) -> bool:
     return any(name in word for word in words)
 
 
-def _choose(
-    findings: Sequence[Finding], settings: Settings, state: _State
-) -> list[tuple[Finding, Fix]]:
-    """The fixes of this round: applicable, and compatible with each other.
-
-    Where two overlap the enclosing one wins; the inner place is found again next time.
-    """
-    candidates = []
-    for finding in findings:
-        fix = finding.fix
-        if fix is None or not fix.edits:
-            continue
-        if fix.applicability is Applicability.UNSAFE and not settings.unsafe_fixes:
-            continue
-        if _key(finding, fix) in state.refused:
-            continue
-        candidates.append((finding, fix))
-    # Branches go first and alone: what they keep moves, and is looked at again in its new place.
-    branches = [c for c in candidates if any(isinstance(e, Branch) for e in c[1].edits)]
-    candidates = sorted(branches or candidates, key=lambda pair: _extent(pair[1]))
-    chosen: list[tuple[Finding, Fix]] = []
-    taken: list[Edit] = []
-    for finding, fix in candidates:
-        near = [edit for edit in taken if any(edit.span.overlaps(e.span) for e in fix.edits)]
-        if all(_compatible(edit, other) for edit in fix.edits for other in near):
-            chosen.append((finding, fix))
-            taken.extend(fix.edits)
-    return chosen
-
-
-def _key(finding: Finding, fix: Fix) -> tuple[str, str]:
-    """By what a refused fix is known when it is proposed again."""
-    return finding.code, fix.title + str(finding.line)
-
-
-def _extent(fix: Fix) -> tuple[int, int]:
-    start = min(edit.span.start for edit in fix.edits)
-    end = max(edit.span.end for edit in fix.edits)
-    return start, -end
-
-
-def _compatible(one: Edit, other: Edit) -> bool:
-    if not one.span.overlaps(other.span):
-        return True
-    outer, inner = (one, other) if one.span.contains(other.span) else (other, one)
-    if not outer.span.contains(inner.span):
-        return False
-    if outer.span == inner.span:
-        return False
-    match outer:
-        case Expression() | Statement():
-            return any(hole.contains(inner.span) for hole in outer.holes)
-        case Arguments() | Members():
-            return True  # what is dropped carries no edits: rules protect it
-        case _:
-            return False
-
-
-def _apply(
-    context: Context, original: Source, chosen: list[tuple[Finding, Fix]], state: _State
-) -> None:
-    from flmigrate.codemods.errors import EditError
-    from flmigrate.codemods.islands import apply_edits
-
-    pending = list(chosen)
-    state.applied = []
-    while pending:
-        edits = [edit for _, fix in pending for edit in fix.edits]
-        try:
-            applied = apply_edits(context.source.text, context.source.tree, edits)
-        except EditError as error:
-            culprits = [p for p in pending if any(e.span.overlaps(error.span) for e in p[1].edits)]
-            for finding, fix in culprits or pending:
-                state.refused[_key(finding, fix)] = ""
-            if any(isinstance(e, Import) and e.move for _, fix in culprits for e in fix.edits):
-                return  # what uses the name is to be looked at again, as it stays
-            pending = [p for p in pending if p not in culprits] if culprits else []
-            continue
-        state.applied = pending
-        state.kinds.update(edit.__class__ for edit in edits)
-        for finding, fix in pending:
-            spans = tuple(origin(edit.span, state.rounds) for edit in fix.edits)
-            state.edited.append(spans)
-            state.fixed.append(_moved(finding, origin(finding.span, state.rounds), original))
-        state.rounds.append(applied.changes)
-        state.text = applied.text
-        return
-
-
-def _take_back(before: Context, after: Context, state: _State) -> bool:
-    """Undo the last round if names lost the value that they are read for, and refuse its causes.
-
-    The rounds that follow do without; that they do is what ends them.
-    """
-    applied, state.applied = state.applied, []
-    if not any(isinstance(e, _REMOVING) for _, fix in applied for e in fix.edits):
-        return False
-    from flmigrate.analysis.assignment import unassigned  # what only a rewrite needs
-
-    lost = unassigned(before, after)
-    causes = []
-    for finding, fix in applied:
-        names = {name for edit in fix.edits for name in _bound_in(before, edit.span, lost)}
-        if names:
-            causes.append(_key(finding, fix))
-            state.refused[causes[-1]] = f"without it, {min(names)} would be read without a value"
-    if causes:
-        state.fixed = state.fixed[: -len(applied)]
-        state.edited = state.edited[: -len(applied)]
-        state.rounds.pop()
-        state.text = before.source.text
-    return bool(causes)
-
-
-def _bound_in(context: Context, span: Span, lost: Mapping[str, frozenset[str]]) -> Iterator[str]:
-    """Which of the ``lost`` names, by the path of their scope, get a value inside ``span``."""
-    for scope in context.scopes.all():
-        for name in lost.get(context.names.scope_path(scope), ()):
-            for binding in scope.bindings.get(name, ()):
-                if span.contains(context.source.span(binding.node)):
-                    yield name
-
-
 def _finish(
-    settings: Settings, context: Context, findings: list[Finding], state: _State
+    settings: Settings, context: Context, findings: list[Finding], state: Progress
 ) -> list[Finding]:
     """Insert notes, check the outcome, and give the remaining findings their final places."""
     state.unnoted = state.text
@@ -568,14 +408,14 @@ def _decides_on(code: str, settings: Settings) -> bool:
     return bool(settings.chips) or code[2] not in "456"
 
 
-def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:
+def _as_left(finding: Finding, settings: Settings, state: Progress) -> Finding:
     """A finding whose fix was not taken, as the reader should see it."""
     fix = finding.fix
     if fix is None:
         return finding
     if fix.applicability is Applicability.UNSAFE and not settings.unsafe_fixes:
         return finding
-    why = state.refused.get(_key(finding, fix))
+    why = state.refused.get(key_of(finding, fix))
     if why:
         return finding._replace(
             code="FL201", message=f"kept: {why}", severity=Severity.WARNING, note=True
@@ -586,14 +426,7 @@ def _as_left(finding: Finding, settings: Settings, state: _State) -> Finding:
 
 def _shifted(finding: Finding, growth: Sequence[tuple[int, int]], source: Source) -> Finding:
     shift = sum(size for at, size in growth if at <= finding.span.start)
-    return _moved(finding, Span(finding.span.start + shift, finding.span.end + shift), source)
-
-
-def _moved(finding: Finding, span: Span, source: Source) -> Finding:
-    """The finding at another place, in another text."""
-    line, column = source.position(span.start)
-    end_line = line + finding.end_line - finding.line
-    return finding._replace(span=span, line=line, column=column, end_line=end_line)
+    return moved(finding, Span(finding.span.start + shift, finding.span.end + shift), source)
 
 
 def _skipped(unit: Unit, code: str, message: str, line: int = 1) -> Result:

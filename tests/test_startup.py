@@ -165,7 +165,7 @@ ROWS = (
     ("analysis",),
     ("suppressions",),
     ("codemods", "rules", "notes"),
-    ("guard",),
+    ("fixing", "guard"),
     ("engine",),
     ("worker",),
     ("runner",),
