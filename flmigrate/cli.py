@@ -64,7 +64,7 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
             "--chip", multiple=True, metavar="NAME|FILE|all", help="Look at what these chips run."
         ),
         click.option(
-            "--code-blocks", is_flag=True, help="Python in the Markdown files of folders, too."
+            "--code-blocks", is_flag=True, help="Python in docstrings and in Markdown files, too."
         ),
         click.option("--possible", is_flag=True, help="With --chip: also what is not certain."),
         click.option("-q", "--quiet", is_flag=True, help="No findings and no summary."),

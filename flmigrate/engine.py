@@ -67,7 +67,8 @@ class Settings(NamedTuple):
     check, for the reason of every suppression. ``chips`` are the configurations
     whose operators are looked at (none: operators are not), ``measured`` files with the user's
     own results, ``possible`` asks for findings that are not certain; ``notes_at`` is ``above``
-    (the statement) or ``end`` (of its last line).
+    (the statement) or ``end`` (of its last line). ``code_blocks`` asks for the code in docstrings
+    too.
     """
 
     vocabulary: Vocabulary
@@ -83,6 +84,7 @@ class Settings(NamedTuple):
     measured: tuple[str, ...] = ()
     possible: bool = False
     notes_at: str = "above"
+    code_blocks: bool = False
 
 
 class Unit(NamedTuple):
@@ -110,7 +112,11 @@ def rewrite_unit(unit: Unit, settings: Settings, project: Project | None = None)
     """
     state = Progress(unit.text)
     try:
+        if settings.code_blocks:
+            _rewrite_examples(unit, settings, state)
         left = _run(unit, settings, project, state)
+        if settings.code_blocks:
+            left += _in_examples(state.text, unit, settings)
     except SyntaxError as error:
         return Analysed(_skipped(unit, "FL902", _syntax_message(error), error.lineno or 1))
     except (RecursionError, MemoryError):
@@ -143,12 +149,14 @@ def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -
     try:
         has_operators = _has_operators(settings, unit.text)
         concerns = may_hold_findings(unit.text, settings.vocabulary)
+        told = _in_examples(unit.text, unit, settings) if settings.code_blocks else []
         if not concerns and not has_operators:
-            return Analysed(Result(unit.path, Outcome.UNCHANGED))
+            left = tuple(told)
+            return Analysed(Result(unit.path, Outcome.UNCHANGED, unit.text, unit.text, left=left))
         source = Source(unit.text, unit.path)
         context = _context(unit, settings, project, source)
         contexts.append(context)
-        findings: list[Finding] = []
+        findings = told
         if concerns:
             findings += without_repeats(context, _findings(unit, settings, context, state))
         findings += _on_chips(settings, context)
@@ -164,6 +172,47 @@ def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -
             context.release()
     result = Result(unit.path, Outcome.UNCHANGED, unit.text, unit.text, left=tuple(findings))
     return Analysed(result, frozenset(pending))
+
+
+def _rewrite_examples(unit: Unit, settings: Settings, state: Progress) -> None:
+    """Rewrite the code in docstrings: the round before the first."""
+    from flmigrate.codemods.changes import splice
+    from flmigrate.examples import examples  # for runs that ask for it
+
+    source = Source(unit.text, unit.path)
+    changes: list[tuple[Span, str]] = []
+    for example in examples(source):
+        result = rewrite_unit(Unit(unit.path, example.text), _for_examples(settings)).result
+        made = example.changes(result.after, source) if result.fixed else None
+        if made:
+            changes += made
+            state.fixed += (example.moved(finding, source) for finding in result.fixed)
+            for spans in result.edited:
+                state.edited.append(tuple(example.place(span, source) for span in spans))
+    if changes:
+        changes.sort()
+        state.rounds.append(changes)
+        state.text = splice(unit.text, changes)
+
+
+def _in_examples(text: str, unit: Unit, settings: Settings) -> list[Finding]:
+    """What is found in the code of a text's docstrings."""
+    from flmigrate.examples import examples
+
+    source, found = Source(text, unit.path), list[Finding]()
+    for example in examples(source):
+        result = check_unit(Unit(unit.path, example.text), _for_examples(settings)).result
+        for finding in result.left:
+            placed = example.moved(finding, source)
+            if finding.fix is not None:  # an edit of the example, which only a rewrite can make
+                placed = placed._replace(fix=None, severity=Severity.WARNING)
+            found.append(placed)
+    return found
+
+
+def _for_examples(settings: Settings) -> Settings:
+    """Examples get no notes and no imports, and are looked at by themselves."""
+    return settings._replace(code_blocks=False, notes=False, import_in="none", chips=())
 
 
 def _about_comments(
@@ -216,7 +265,8 @@ def _rounds(
     worth = unit.package_uses_target or may_hold_findings(unit.text, settings.vocabulary)
     if not worth and not has_operators:
         return []
-    source = Source(unit.text, unit.path)
+    source = Source(state.text, unit.path)
+    original = Source(unit.text, unit.path) if state.rounds else source
     if not worth:
         # Nothing of a vendor's: only what the chips make of it is to be said.
         contexts.append(_context(unit, settings, project, source))
@@ -262,7 +312,7 @@ def _rounds(
                     guard_compilation(contexts[0], context)
             findings += _on_chips(settings, context)
             return _finish(settings, context, findings, state)
-        apply(context, contexts[0].source, chosen, state)
+        apply(context, original, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
 
 

@@ -128,6 +128,7 @@ class Worker:
             config.measured,
             self.job.possible,
             config.notes,
+            self.job.code_blocks and work.path.suffix == ".py",
         )
 
     def run(self, work: Work) -> Analysed:

@@ -165,7 +165,7 @@ ROWS = (
     ("analysis",),
     ("suppressions",),
     ("codemods", "rules", "notes"),
-    ("fixing", "guard"),
+    ("examples", "fixing", "guard"),
     ("engine",),
     ("worker",),
     ("runner",),

@@ -62,8 +62,12 @@ def _runs_on_target(context: Context) -> bool:
     return any(
         word in context.source.segment(statement)
         for statement in context.source.tree.body
-        if not isinstance(statement, definitions)
+        if not isinstance(statement, definitions) and not _is_docstring(statement)
     )
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _is_main_guard(statement: ast.stmt) -> bool:
