@@ -300,7 +300,7 @@ def _traced_condition(at: _Place) -> Lines:
 def _while(at: _Place) -> Lines:
     test = _condition(at)
     if at.chance(30):  # as little as may go with a loop that is never entered
-        calls = _arm(replace(at, in_loop=True), test.vendor, "call")
+        calls = _arm(replace(at, in_loop=False), test.vendor, "call")  # "continue" would not end
         return [f"while {test.text}:", *_indented(calls), "    break"]
     lines = [f"while {test.text}:", f'    trace("{at.label()}")']
     lines += _indented(_arm(replace(at, in_loop=True), test.vendor, "trace"))
