@@ -13,8 +13,8 @@ from pathlib import Path
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.operators import RESOLVED, Operators
+from flmigrate.analysis.prefilter import may_use
 from flmigrate.analysis.source import Source
-from flmigrate.analysis.vocabulary import may_concern
 from flmigrate.encoding import UndecodableError, decode
 from flmigrate.files import discover
 from flmigrate.manifests.classes import class_of
@@ -208,7 +208,7 @@ def _look_at(
     try:
         decoded = decode(path.read_bytes())
         words = words_for(chips, measured)
-        if not possible and not may_concern(decoded.text.encode("utf-8", "replace"), words):
+        if not possible and not may_use(decoded.text, words):
             return str(path), [], ""
         context = Context(Source(decoded.text, str(path)), vocabulary_for("fl"))
     except (UndecodableError, OSError) as error:

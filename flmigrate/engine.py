@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.leftovers import loses_reads
-from flmigrate.analysis.prefilter import may_hold_findings
+from flmigrate.analysis.prefilter import may_hold_findings, may_use
 from flmigrate.analysis.project import Fact, Project
 from flmigrate.analysis.source import Source
-from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, Vocabulary, may_concern
+from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, Vocabulary
 from flmigrate.findings import (
     Applicability,
     Branch,
@@ -328,8 +328,7 @@ def _has_operators(settings: Settings, text: str) -> bool:
 
     if settings.possible:
         return True
-    code = text.encode("utf-8", "surrogatepass")
-    return may_concern(code, coverage.words_for(settings.chips, settings.measured))
+    return may_use(text, coverage.words_for(settings.chips, settings.measured))
 
 
 def _context(unit: Unit, settings: Settings, project: Project | None, source: Source) -> Context:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from flmigrate import rewrite_source
-from flmigrate.analysis.prefilter import may_hold_findings
+from flmigrate.analysis.prefilter import may_hold_findings, may_use
 from flmigrate.runner import vocabulary_for
 from tests.corpus_cases import Case, load_cases
 
@@ -62,3 +62,19 @@ def test_files_of_the_corpus_that_change_pass(case: Case) -> None:
             text = file.before.decode("utf-8", "surrogateescape")
             needs_import = "import torch_fl" in file.after.decode("utf-8", "surrogateescape")
             assert needs_import or may_hold_findings(text, vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import torch\n", True),
+        ("x.add_(y)  # in place\n", True),
+        ('f"the norm is {x.clamp_(0)}"\n', True),
+        ('def f(x: "torch.Tensor"): ...\n', True),
+        ("# as torch does\n", False),
+        ('"""A tokenizer for models that torch runs."""\n', False),
+        ("torchvision_path = 1\n", False),
+    ],
+)
+def test_operators_are_looked_for_in_code_alone(text: str, *, expected: bool) -> None:
+    assert may_use(text, frozenset({b"torch", b"add_", b"clamp_"})) is expected

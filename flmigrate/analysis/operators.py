@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.gradients import Gradients
@@ -95,21 +96,23 @@ class Use:
     backward: bool = True
 
 
+@cache
+def _methods_in(known: frozenset[str]) -> frozenset[str]:
+    """Names of tensors' methods among public names: the same for every file of a run."""
+    prefix = "torch.Tensor."
+    return frozenset(n[len(prefix) :].partition("[")[0] for n in known if n.startswith(prefix))
+
+
 class Operators:
     """Finds the uses in one file. ``known`` are the names that the table has."""
 
-    def __init__(self, context: Context, known: Collection[str], foreign: Collection[str]) -> None:
+    def __init__(self, context: Context, known: frozenset[str], foreign: Collection[str]) -> None:
         """``foreign`` are names outside torch, or prefixes of them, that count as uses."""
         self.context = context
         self.names = context.names
         self.scopes = context.scopes
-        self._known = known
         self._foreign = tuple(foreign)
-        self._methods = frozenset(
-            name[len("torch.Tensor.") :].partition("[")[0]
-            for name in known
-            if name.startswith("torch.Tensor.")
-        )
+        self._methods = _methods_in(known)
         own = {
             node.name
             for node in context.scopes.nodes[ast.FunctionDef]
@@ -117,13 +120,8 @@ class Operators:
         }
         self._telling = self._methods - ambiguous_methods(context.imported) - own
         """Methods that only a tensor has, as far as this file goes."""
-        self.tensors = Tensors(context.names, self._is_function, self._telling)
+        self.tensors = Tensors(context.names, known, self._telling)
         self._gradients = Gradients(context.names)
-
-    def _is_function(self, path: str) -> bool:
-        if path in self._known:
-            return True
-        return path.startswith(("torch.nn.functional.", "torch.linalg.", "torch.fft."))
 
     def uses(self, *, possible: bool) -> Iterator[Use]:
         """All uses, in no particular order; with ``possible`` those of unknown receivers too."""

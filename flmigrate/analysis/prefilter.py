@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from flmigrate.analysis import occurrences
-from flmigrate.analysis.vocabulary import Vocabulary, words_of
+from flmigrate.analysis.vocabulary import Vocabulary, may_concern, words_of
 
 # Each alternative starts with a character of its own, which lets the search skip what is between.
 _COMMENT_OR_STRING = re.compile(
@@ -38,9 +39,24 @@ def may_hold_findings(text: str, vocabulary: Vocabulary) -> bool:
     target = vocabulary.target
     if (target.device_type or target.namespace) in text or _OURS in text:
         return True
-    code = "".join(_without_prose(text))
+    code = _code_of(text)
     words = vocabulary.words.intersection(words_of(code.encode("utf-8", "surrogatepass")))
     return any(_says_something(word.decode(), code, vocabulary) for word in words)
+
+
+def may_use(text: str, words: frozenset[bytes]) -> bool:
+    """Whether the code of a file has one of ``words``, outside of comments and prose.
+
+    Words of which only code that runs can make something: names of packages and methods.
+    """
+    if not may_concern(text.encode("utf-8", "surrogatepass"), words):
+        return False
+    return may_concern(_code_of(text).encode("utf-8", "surrogatepass"), words)
+
+
+@lru_cache(maxsize=1)  # the questions about a file come one after the other
+def _code_of(text: str) -> str:
+    return "".join(_without_prose(text))
 
 
 def _without_prose(text: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ class, arithmetic with tensors. Anything else is unknown.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import cached_property
 
 from flmigrate.analysis.bindings import Binding, Scope
@@ -58,6 +58,8 @@ _NUMBERS = frozenset(
 """Methods of tensors that give none."""
 
 _TENSOR_ATTRIBUTES = frozenset("T mT H mH grad data real imag values indices".split())
+_FUNCTIONS = ("torch.nn.functional.", "torch.linalg.", "torch.fft.")
+"""Where every function gives tensors, whether its operators are known or not."""
 _SEVERAL_MODULES = frozenset({"LSTM", "GRU", "RNN", "MultiheadAttention", "LSTMCell"})
 
 
@@ -67,14 +69,12 @@ _NONE_OPEN = 1_000_000  # deeper than anything
 class Tensors:
     """Kinds of values in one file."""
 
-    def __init__(
-        self, names: Names, is_function: Callable[[str], bool], telling: Collection[str]
-    ) -> None:
-        """``is_function`` says which dotted names have operators; ``telling`` are names of methods
+    def __init__(self, names: Names, known: Collection[str], telling: Collection[str]) -> None:
+        """``known`` are the dotted names that have operators; ``telling`` are names of methods
         that only tensors have."""
         self.names = names
         self.scopes: Scopes = names.scopes
-        self._is_function = is_function
+        self._known = known
         self._telling = telling
         self._kinds: dict[ast.AST, str] = {}
         # Values that are being asked about, with how deep; what met one of them; the least deep.
@@ -290,7 +290,8 @@ class Tensors:
             return MODULE + path
         if last in _SEVERAL:
             return TENSORS
-        return TENSOR if self._is_function(path) and last[:1].islower() else UNKNOWN
+        is_function = path in self._known or path.startswith(_FUNCTIONS)
+        return TENSOR if is_function and last[:1].islower() else UNKNOWN
 
     @staticmethod
     def _of_method(name: str) -> str:
