@@ -1,0 +1,38 @@
+"""The twin: a device ``flagos`` simulated on the CPU, for machines without a chip.
+
+``activate()`` makes ``import torch_fl`` find it, in this process and in those that it starts.
+A real torch_fl always goes first.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+SITE = Path(__file__).parent / "site"
+"""The folder whose ``torch_fl`` is the twin's."""
+
+
+def activate() -> str:
+    """Make ``import torch_fl`` work here and in child processes; ``real`` or ``twin``.
+
+    Nothing is imported. The twin's folder comes last on ``sys.path``, and reaches children by
+    ``PYTHONPATH`` only where no real torch_fl was found.
+    """
+    if which() != "real" and str(SITE) not in sys.path:
+        sys.path.append(str(SITE))
+        inherited = os.environ.get("PYTHONPATH")
+        package = str(SITE.parents[3])  # children import the twin's device from flmigrate
+        paths = [inherited] if inherited else []
+        os.environ["PYTHONPATH"] = os.pathsep.join([*paths, str(SITE), package])
+    return which()
+
+
+def which() -> str:
+    """What ``import torch_fl`` gives: ``real``, ``twin``, or an empty text for nothing."""
+    spec = importlib.util.find_spec("torch_fl")
+    if spec is None or spec.origin is None:
+        return ""
+    return "twin" if Path(spec.origin).is_relative_to(SITE) else "real"

@@ -1,0 +1,85 @@
+"""Builds the simulated device, once per version of torch, Python and its own source."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+SOURCE = Path(__file__).with_name("device.cpp")
+
+
+class TwinError(RuntimeError):
+    """The twin cannot be had here; the message says what is missing."""
+
+
+def cache_folder() -> Path:
+    """Where it is kept: ``$FLMIGRATE_CACHE``, else ``flmigrate`` in the user's cache folder."""
+    configured = os.environ.get("FLMIGRATE_CACHE")
+    if configured:
+        return Path(configured)
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "flmigrate"
+
+
+def load_device() -> Any:
+    """The extension, built at first use; 30 to 60 seconds on one core, then kept.
+
+    Raises ``TwinError`` where there is no compiler or it fails.
+    """
+    import torch
+    from torch.utils import cpp_extension
+
+    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
+    python = f"{sys.implementation.cache_tag}"
+    folder = cache_folder() / "twin" / f"torch{torch.__version__}-{python}-{digest}"
+    name = f"flmigrate_twin_{digest}"
+    built = folder / f"{name}.so"
+    complete = folder / "complete"  # other processes may be linking
+    if complete.exists():
+        return _imported(name, built)
+    if missing := missing_tools():
+        raise TwinError(f"the simulated device is built from C++ and needs {missing}")
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        module = cpp_extension.load(
+            name=name,
+            sources=[str(SOURCE)],
+            build_directory=str(folder),
+            extra_cflags=["-O2", "-g0"],
+            verbose=False,
+        )
+    except (RuntimeError, ImportError, OSError) as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        first = next((line for line in lines if " error: " in line), lines[0])
+        raise TwinError(f"the simulated device does not build: {first}") from error
+    complete.touch()
+    return module
+
+
+def missing_tools() -> str:
+    """What a build lacks, or an empty text."""
+    compiler = (os.environ.get("CXX") or "c++").split()[0]
+    lacking = [
+        what
+        for what, there in (
+            ("a C++ compiler (g++ or clang++; CXX names it)", shutil.which(compiler)),
+            ("ninja", shutil.which("ninja")),
+        )
+        if there is None
+    ]
+    return " and ".join(lacking)
+
+
+def _imported(name: str, path: Path) -> Any:
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise TwinError(f"{path}: not an extension of this Python")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

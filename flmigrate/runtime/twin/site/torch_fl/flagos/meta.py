@@ -1,0 +1,1 @@
+"""Empty, as in Torch-FL."""

@@ -1,0 +1,151 @@
+"""The simulated device: programs run on it as on the CPU, and fail on it as on Torch-FL."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flmigrate.runtime import twin
+from flmigrate.runtime.twin import build
+
+ROOT = Path(__file__).parent.parent
+
+needs_compiler = pytest.mark.skipif(
+    bool(build.missing_tools()), reason=f"the twin is built here: needs {build.missing_tools()}"
+)
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=ROOT,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    done = run("-m", "tests.twin_cases")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@needs_compiler
+def test_training_equals_the_cpus_to_the_bit(told: dict[str, Any]) -> None:
+    assert told["training"] == dict.fromkeys(told["training"], True)
+    assert len(told["training"]) == 14  # three models, and the optimizers on one of them
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("first_steps", ["flagos:0", True, "torch.flagos.FloatTensor", 6.0, [[3.0] * 2] * 2]),
+        ("generated_methods", ["flagos:0"] * 3),
+        ("mixed_precision", ["torch.float16", "torch.float32", True, "torch.bfloat16", True]),
+        (
+            "save_and_load",
+            [[place, [0.0, 1.0, 2.0]] for place in ("flagos:0", "cpu", *["flagos:0"] * 3, "cpu")],
+        ),
+        ("loader", [[True, 12.0], [True, 44.0]]),
+        ("pinned", [True, True, False]),
+        ("generators", [True, "flagos:0", True]),
+        ("streams", [True, False, True, True]),
+        ("memory", [4000, 0, ["allocated_bytes.all.current"]]),
+        ("views", [[0.0, 0.0, 15.0, 0.0], [3.0, 1.0, 0.0, 1.0]]),
+        ("resized", [1.0, 1.0, 7.0]),
+        ("compiled", [[3.0] * 3, [3.0] * 3]),
+        ("copies", "flagos:0"),
+        ("accelerator", ["flagos", True, 1]),
+        ("missing", []),
+    ],
+)
+def test_programs_run(told: dict[str, Any], name: str, expected: Any) -> None:
+    assert told[name] == expected
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("two devices", "RuntimeError", "at least two devices, flagos:0 and cpu!"),
+        ("input left on the CPU", "RuntimeError", "at least two devices, flagos:0 and cpu!"),
+        ("convolution of the CPU", "RuntimeError", "at least two devices"),
+        ("set_device by name", "TypeError", "flagos:0"),
+        ("memory by name", "TypeError", "int or None"),
+        ("no such device", "RuntimeError", "invalid device ordinal 3"),
+        ("generator of the CPU", "RuntimeError", "device type for generator but found 'cpu'"),
+        ("accelerator.synchronize", "RuntimeError", "doesn't support synchronizing all streams"),
+        ("accelerator.empty_cache", "RuntimeError", "Allocator for flagos is not a DeviceAlloc"),
+        ("sparse", "NotImplementedError", "flagos has dense tensors only"),
+        ("numpy", "TypeError", "can't convert flagos:0 device type tensor to numpy"),
+    ],
+)
+def test_what_torch_fl_refuses_is_refused(
+    told: dict[str, Any], name: str, kind: str, message: str
+) -> None:
+    assert told[name][0] == kind
+    assert message in told[name][1]
+
+
+@needs_compiler
+def test_the_surface_is_torch_fls() -> None:
+    names = (
+        "device device_count current_device set_device synchronize is_available init"
+        " is_initialized initial_seed manual_seed manual_seed_all get_rng_state set_rng_state"
+        " _is_in_bad_fork get_amp_supported_dtype Stream Event current_stream stream"
+        " default_generators empty_cache memory_stats memory_allocated memory_reserved"
+        " reset_peak_memory_stats get_device_properties"
+    )
+    code = (
+        "from flmigrate.runtime.twin import activate; activate(); import torch_fl, torch;"
+        "print(sorted(set(torch.flagos.__all__) - {'meta', 'random'}))"
+    )
+    done = run("-c", code)
+    assert done.stdout.strip() == str(sorted(names.split())), done.stderr
+
+
+def test_torch_fl_is_found_after_activation_only() -> None:
+    code = (
+        "import importlib.util as u; from flmigrate.runtime import twin;"
+        "print(u.find_spec('torch_fl'), repr(twin.which()), twin.activate());"
+        "import sys; print('torch' in sys.modules)"
+    )
+    assert run("-c", code).stdout.split() == ["None", "''", "twin", "False"]
+
+
+def test_a_real_torch_fl_goes_first(tmp_path: Path) -> None:
+    (tmp_path / "torch_fl.py").write_text("")
+    code = (
+        "from flmigrate.runtime import twin; print(twin.activate());"
+        "import torch_fl, os; print(torch_fl.__file__); print(os.environ['PYTHONPATH'])"
+    )
+    path = os.pathsep.join((str(ROOT), str(tmp_path)))
+    first, found, inherited = run("-c", code, PYTHONPATH=path).stdout.split("\n")[:3]
+    assert first == "real"
+    assert Path(found).parent == tmp_path
+    assert inherited == path
+
+
+def test_without_a_compiler_it_says_what_it_needs(tmp_path: Path) -> None:
+    code = "from flmigrate.runtime.twin import build; build.load_device()"
+    done = run("-c", code, PATH=str(tmp_path), CXX="", FLMIGRATE_CACHE=str(tmp_path))
+    last = done.stderr.splitlines()[-1]
+    assert "TwinError: the simulated device is built from C++ and needs a C++ compiler" in last
+    assert "ninja" in last
+
+
+def test_the_package_lies_where_children_find_it() -> None:
+    assert (twin.SITE / "torch_fl" / "__init__.py").is_file()
+    assert twin.SITE.parents[3] / "flmigrate" == Path(twin.__file__).parents[2]
