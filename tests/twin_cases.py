@@ -207,7 +207,7 @@ def compiled() -> Any:
         return x * 3
 
     x: Any = torch.ones(3, device=D, requires_grad=True)
-    torch.compile(tripled, backend="aot_eager")(x).sum().backward()
+    torch.compile(tripled, backend="aot_eager")(x).sum().backward()  # type: ignore[no-untyped-call]
     return [torch.compile(tripled, backend="eager")(x).tolist(), x.grad.tolist()]
 
 
