@@ -44,7 +44,7 @@ def read_markdown(data: bytes) -> Markdown:
     """The Markdown file in a file's bytes. Raises ``UndecodableError``."""
     whole = decode(data)
     lines = tuple(whole.text.splitlines(keepends=True))
-    blocks = tuple(block for block in _fenced(lines) if _parses(_code(lines, block)))
+    blocks = tuple(block for block in _fenced(lines) if parses(_code(lines, block)))
     shown = [f"#{_line_end(line)}" for line in lines]
     for number, (first, end, indent) in enumerate(blocks, 1):
         shown[first - 1] = _BEGIN.format(number) + _line_end(lines[first - 1])
@@ -97,7 +97,8 @@ def _code(lines: tuple[str, ...], block: _Block) -> str:
     return "".join(line.removeprefix(block.indent) for line in lines[block.first : block.end])
 
 
-def _parses(code: str) -> bool:
+def parses(code: str) -> bool:
+    """Whether some text is Python by itself."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

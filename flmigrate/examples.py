@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from flmigrate.analysis.source import Source, line_starts
+from flmigrate.code_blocks import parses
 from flmigrate.findings import Finding, Span
 
 _OWNERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -79,12 +79,12 @@ def _example(source: Source, first: int, last: int) -> Iterator[Example]:
     lines = {number: source.line_text(number) for number in range(first, last + 1)}
     before: dict[int, int] = {}
     for block in _blocks(lines):
-        if _parses("\n".join(lines[number][cut:] for number, cut in block.items())):
+        if parses("\n".join(lines[number][cut:] for number, cut in block.items())):
             before.update(block)
     if before:
         code = [lines[n][before[n] :] if n in before else "" for n in range(1, last + 1)]
         text = "\n".join(code) + "\n"
-        if _parses(text):
+        if parses(text):
             yield Example(text, before)
 
 
@@ -136,13 +136,3 @@ def _dedented(lines: Mapping[int, str], numbers: Sequence[int]) -> dict[int, int
 
 def _depth(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
-
-
-def _parses(code: str) -> bool:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            ast.parse(code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    return True

@@ -154,6 +154,7 @@ def test_torch_is_imported_by_the_runtime_only() -> None:
 ROWS = (
     ("findings",),
     ("table_schema", "table_model", "table_checks", "tables"),
+    ("stored",),
     ("manifests",),
     ("encoding", "git", "ignores", "line_diffs", "origins"),
     ("hunks",),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from flmigrate.manifests.model import ROUTES, Manifest, ManifestError
+from flmigrate.stored import read_json
 
 SCHEMA = 1
 DATA = Path(__file__).parent / "data"
@@ -57,14 +58,7 @@ def _layers(path: Path) -> list[dict[str, Any]]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ManifestError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ManifestError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    data = read_json(path, ManifestError)
     if not isinstance(data, dict):
         raise ManifestError(f"{path}:1: must be an object")
     if data.get("schema") != SCHEMA:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Any
 from flmigrate.manifests.files import DATA
 from flmigrate.manifests.model import ManifestError
 from flmigrate.manifests.opmap_format import SCHEMA, Parts
+from flmigrate.stored import read_json
 
 _HOMES = ("torch.", "torch.Tensor.", "torch.nn.functional.", "torch.special.", "torch.linalg.")
 
@@ -171,12 +171,7 @@ def load_table(torch: str = "2.10") -> OpTable:
 
 def read_table(path: Path) -> OpTable:
     """Read a table. Raises ``ManifestError`` for a file that is none."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ManifestError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except json.JSONDecodeError as error:
-        raise ManifestError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
+    data = read_json(path, ManifestError)
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise ManifestError(f"{path}: no operator table that this version reads")
     return OpTable(data)

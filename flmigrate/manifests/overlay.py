@@ -16,9 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import tomli
-
 from flmigrate.manifests.model import Manifest, ManifestError, Measured
+from flmigrate.stored import read_toml
 
 STATUSES = ("ok", "wrong", "slow", "raises")
 _KEYS = frozenset({"chip", "op", "status", "date", "note"})
@@ -29,13 +28,7 @@ Result = tuple[str, Measured]
 
 def read_overlay(path: Path) -> tuple[Result, ...]:
     """The results in a file. Raises ``ManifestError`` with file and line of what is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = tomli.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ManifestError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except tomli.TOMLDecodeError as error:
-        raise ManifestError(f"{path}: not TOML: {error}") from None
+    text, data = read_toml(path, ManifestError)
     lines = [at for at, line in enumerate(text.splitlines(), 1) if line.strip() == "[[result]]"]
     unknown = set(data) - {"result"}
     if unknown:

@@ -414,7 +414,7 @@ def run(call: Callable[[], Any], *, backward: bool = True) -> Trace:
     if total is not None:
         # In this thread: an error in one of the engine's own would end the process.
         threads = torch.autograd.set_multithreading_enabled(False)
-        errors = suppress(RuntimeError, NotImplementedError, SystemError)
+        errors = suppress(RuntimeError, SystemError)
         with errors, threads, boundary, backward_of(boundary):
             torch.autograd.backward(*total)
     return boundary.trace

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from flmigrate import stored
+
 SCHEMA = 1
 KIND = "flmigrate-compare"
 
@@ -132,13 +134,7 @@ def _finite(value: Any) -> Any:
 
 def read_json(path: Path) -> CompareReport:
     """A stored report. Raises ``CompareReportError`` with the path and what is wrong."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise CompareReportError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except json.JSONDecodeError as error:
-        raise CompareReportError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    return from_data(data, str(path))
+    return from_data(stored.read_json(path, CompareReportError), str(path))
 
 
 def from_data(data: Any, where: str) -> CompareReport:
@@ -146,14 +142,8 @@ def from_data(data: Any, where: str) -> CompareReport:
 
     Raises ``CompareReportError`` for anything that ``as_data`` does not write.
     """
-    if not isinstance(data, dict) or data.get("kind") != KIND:
-        raise CompareReportError(f'{where}: no comparison ("kind" is not "{KIND}")')
-    if data.get("schema") != SCHEMA:
-        raise CompareReportError(
-            f"{where}: schema is {data.get('schema')!r}; this version reads {SCHEMA}"
-        )
-    rest = {key: value for key, value in data.items() if key not in ("schema", "kind", "cases")}
-    cases = data.get("cases")
+    rest = stored.of_kind(data, KIND, SCHEMA, "comparison", where, CompareReportError)
+    cases = rest.pop("cases", None)
     if not isinstance(cases, list):
         raise CompareReportError(f"{where}: cases: must be a list")
     report: CompareReport = _made(

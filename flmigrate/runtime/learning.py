@@ -12,6 +12,7 @@ from flmigrate.manifests.overlay import read_overlay
 from flmigrate.runtime import compare_report, run_report
 from flmigrate.runtime.compare_report import CompareReport
 from flmigrate.runtime.run_report import RunReport
+from flmigrate.stored import read_json
 
 _REAL = ("(torch_fl", "(log)", "(trace)")
 """What the description of a device has where it is a real one."""
@@ -22,10 +23,7 @@ def read_any(path: Path) -> RunReport | CompareReport:
 
     Raises ``RunReportError`` or ``CompareReportError`` for anything else.
     """
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
-        return run_report.read_json(path)  # says what is wrong
+    data = read_json(path, run_report.RunReportError)
     if isinstance(data, dict) and data.get("kind") == compare_report.KIND:
         return compare_report.from_data(data, str(path))
     return run_report.from_data(data, str(path))

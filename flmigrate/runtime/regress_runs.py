@@ -20,6 +20,7 @@ from flmigrate.runtime import compare_report
 from flmigrate.runtime.compare_report import CompareReport, CompareReportError
 from flmigrate.runtime.logs import read_log
 from flmigrate.runtime.regress_set import Entry, RegressError
+from flmigrate.stored import read_json
 
 SCHEMA = 1
 KIND = "flmigrate-regress"
@@ -147,15 +148,11 @@ def last_stored(folder: Path) -> tuple[Path, StoredRun] | None:
     if not files:
         return None
     path = files[-1]
+    data = read_json(path, RegressError)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
         if data["kind"] != KIND or data["schema"] != SCHEMA:
             raise RegressError(f"{path}: no results of this version of flmigrate")
         return path, _run_of(data, str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise RegressError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except json.JSONDecodeError as error:
-        raise RegressError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
     except (KeyError, TypeError, AttributeError, CompareReportError) as error:
         raise RegressError(f"{path}: no results of flmigrate regress ({error})") from None
 

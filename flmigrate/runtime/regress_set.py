@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import tomli
+from flmigrate.stored import read_toml
 
 DEFAULT = "flmigrate-regress.toml"
 
@@ -50,13 +50,7 @@ class Entry:
 
 def read_set(path: Path) -> tuple[Entry, ...]:
     """The models in a file. Raises ``RegressError`` with file and line of what is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        data = tomli.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise RegressError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except tomli.TOMLDecodeError as error:
-        raise RegressError(f"{path}: not TOML: {error}") from None
+    text, data = read_toml(path, RegressError)
     models = data.get("model")
     if set(data) != {"model"} or not isinstance(models, list) or not models:
         raise RegressError(f"{path}: write [[model]] for each model, and nothing else")

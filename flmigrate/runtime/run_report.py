@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from flmigrate import stored
 from flmigrate.manifests.model import BLOCKED, ON_CPU, ROUTES
 
 SCHEMA = 1
@@ -157,13 +158,7 @@ def json_text(report: RunReport) -> str:
 
 def read_json(path: Path) -> RunReport:
     """A stored report. Raises ``RunReportError`` with the path and what is wrong where."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunReportError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    except json.JSONDecodeError as error:
-        raise RunReportError(f"{path}:{error.lineno}: not JSON: {error.msg}") from None
-    return from_data(data, str(path))
+    return from_data(stored.read_json(path, RunReportError), str(path))
 
 
 def from_data(data: Any, where: str) -> RunReport:
@@ -171,13 +166,7 @@ def from_data(data: Any, where: str) -> RunReport:
 
     Raises ``RunReportError`` for anything that ``as_data`` does not write.
     """
-    if not isinstance(data, dict) or data.get("kind") != KIND:
-        raise RunReportError(f'{where}: no report of a run ("kind" is not "{KIND}")')
-    if data.get("schema") != SCHEMA:
-        raise RunReportError(
-            f"{where}: schema is {data.get('schema')!r}; this version reads {SCHEMA}"
-        )
-    rest = {key: value for key, value in data.items() if key not in ("schema", "kind")}
+    rest = stored.of_kind(data, KIND, SCHEMA, "report of a run", where, RunReportError)
     operators = _list(rest.pop("operators", []), f"{where}: operators")
     problems = _list(rest.pop("problems", []), f"{where}: problems")
     notes = _list(rest.pop("notes", []), f"{where}: notes")
