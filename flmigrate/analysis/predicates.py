@@ -9,11 +9,10 @@ asks for the canonical vendor, for hardware, for a version or for a user's wish 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flmigrate.analysis import occurrences
 from flmigrate.analysis.kinds import Verdict
 from flmigrate.analysis.names import LOCAL
 from flmigrate.analysis.questions import (
@@ -25,6 +24,7 @@ from flmigrate.analysis.questions import (
     words_in,
 )
 from flmigrate.analysis.settled import Settled
+from flmigrate.analysis.suspects import places_of_suspects
 from flmigrate.tables import Vendor
 
 if TYPE_CHECKING:
@@ -122,65 +122,12 @@ class Predicates:
         This is cheap, and spares most conditions a look at what they ask.
         """
         return self.context.names_gone_word(node) or self.context.source.has_one_in(
-            node, self._places_of_suspects
+            node, self._suspects
         )
 
     @cached_property
-    def _places_of_suspects(self) -> list[int]:
-        """Where the names of ``_suspects`` stand in the text."""
-        text = self.context.source.text
-        return sorted(at for name in self._suspects for at in occurrences.of_name(name, text))
-
-    @cached_property
-    def _suspects(self) -> frozenset[str]:
-        """Names of the file that are bound to something which names a vendor that is gone."""
-        context, nodes = self.context, self.context.scopes.nodes
-        bound: dict[ast.expr, list[str]] = {}
-        for scope in context.scopes.all():
-            for name, bindings in scope.bindings.items():
-                for binding in bindings:
-                    if binding.value is not None:
-                        bound.setdefault(binding.value, []).append(name)
-        for attribute in nodes[ast.Attribute]:
-            parent = context.scopes.parents.get(attribute)
-            if isinstance(attribute.ctx, ast.Store) and isinstance(parent, ast.Assign):
-                bound.setdefault(parent.value, []).append(attribute.attr)
-        found = {f.name for f in nodes[ast.FunctionDef] if self._may_answer(f)}
-        for guard in nodes[ast.Try]:  # a flag may be set behind an import that fails
-            if any(self.settled.fails(statement) for statement in guard.body):
-                found.update(_set_in(guard))
-        for value, names in bound.items():
-            if context.names_gone_word(value):
-                found.update(names)
-        return frozenset(found | self._made_from(found, bound))
-
-    def _may_answer(self, function: ast.FunctionDef) -> bool:
-        """Whether a function may be a helper that asks for a vendor: those are short."""
-        lines = (function.end_lineno or 0) - function.lineno
-        return lines < _LONGEST_HELPER and self.context.names_gone_word(function)
-
-    def _made_from(self, names: set[str], bound: Mapping[ast.expr, list[str]]) -> set[str]:
-        """Names whose values read one of ``names``, or what is made from it in turn."""
-        if not names:
-            return set()
-        scopes = self.context.scopes
-        reads: dict[str, list[ast.AST]] = {}
-        for read in scopes.nodes[ast.Name]:
-            reads.setdefault(read.id, []).append(read)
-        for attribute in scopes.nodes[ast.Attribute]:
-            reads.setdefault(attribute.attr, []).append(attribute)
-        found: set[str] = set()
-        new = list(names)
-        while new:
-            for read in reads.get(new.pop(), ()):
-                node: ast.AST | None = read
-                while node is not None and not isinstance(node, ast.stmt):
-                    for name in bound.get(node, ()) if isinstance(node, ast.expr) else ():
-                        if name not in found and name not in names:
-                            found.add(name)
-                            new.append(name)
-                    node = scopes.parents.get(node)
-        return found
+    def _suspects(self) -> list[int]:
+        return places_of_suspects(self.context, self.settled)
 
     # --- one operand -----------------------------------------------------------------------
 
@@ -500,19 +447,6 @@ def operands(node: ast.expr) -> list[ast.expr] | None:
     return None
 
 
-def _set_in(guard: ast.Try) -> Iterator[str]:
-    """Names and attributes that get a value somewhere in a ``try`` statement."""
-    for node in ast.walk(guard):
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-            yield node.attr
-        elif isinstance(node, ast.alias):
-            yield node.asname or node.name.partition(".")[0]
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name
-
-
 def _is_and(node: ast.expr) -> bool:
     if isinstance(node, ast.BoolOp):
         return isinstance(node.op, ast.And)
@@ -558,5 +492,4 @@ _ASKED = frozenset(
         *(Question.CAPABILITY, Question.VERSION, Question.PACKAGE),
     }
 )
-_LONGEST_HELPER = 100  # lines; longer functions do more than answer
 _ACTS = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
