@@ -288,6 +288,39 @@ def regress(**options: Any) -> None:
     _run("regress", (), options)
 
 
+@main.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="SCRIPT|pytest [ARG]...")
+@click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
+@click.option("--chip", metavar="NAME|FILE", help="Have the operators of this chip, no others.")
+@click.option("--devices", type=click.IntRange(1, 16), default=1, help="Simulated devices (1).")
+@click.option(
+    *("--timeout", "timeout"),
+    type=click.FloatRange(min=0),
+    default=600.0,
+    metavar="SECONDS",
+    help="End the program after this time (600); 0: never.",
+)
+@click.option(
+    *("--memory", "memory"),
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="MIB",
+    help="Memory for each process; 0: no limit.",
+)
+@click.option("--json", "as_json", is_flag=True, help="A report that other commands read.")
+@click.option("-v", "--verbose", is_flag=True, help="All operators and all places.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 although something went wrong.")
+def verify(command: tuple[str, ...], **options: Any) -> None:
+    """Run a migrated program on the device, or where there is none on a simulated one.
+
+    Options come before the program. Exit code 0: it ran, and nothing was wrong. 1: something
+    was. 2: usage error, or something that a run needs is not here.
+    """
+    _run("verify", command, options)
+
+
 @main.command()
 @click.argument("paths", nargs=-1, required=True, metavar="FILE...")
 @click.option("--chip", metavar="NAME|FILE", help="The chip it ran on, for routes not logged.")

@@ -21,14 +21,14 @@ needs_compiler = pytest.mark.skipif(
 )
 
 
-def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, cwd: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,
         text=True,
         env=environment,
-        cwd=ROOT,
+        cwd=cwd,
         check=False,
     )
 
@@ -66,6 +66,7 @@ def test_training_equals_the_cpus_to_the_bit(told: dict[str, Any]) -> None:
         ("views", [[0.0, 0.0, 15.0, 0.0], [3.0, 1.0, 0.0, 1.0]]),
         ("resized", [1.0, 1.0, 7.0]),
         ("compiled", [[3.0] * 3, [3.0] * 3]),
+        ("recurrent", [True, True]),
         ("copies", "flagos:0"),
         ("accelerator", ["flagos", True, 1]),
         ("missing", []),

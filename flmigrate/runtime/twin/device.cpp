@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <unordered_map>
@@ -558,6 +559,17 @@ void execute_on_cpu(const c10::OperatorHandle& op, Stack* stack) {
   observed(op, stack, "cpu_fallback");
 }
 
+void execute_round_trip(const c10::OperatorHandle& op, Stack* stack) {
+  observed(op, stack, "cpu_roundtrip");
+}
+
+// A claimed operator without a kernel raises: it does not fall back.
+void refuse(const c10::OperatorHandle& op, Stack*) {
+  auto message = name_of(op) + ": backend not registered";
+  if (observing) observe(name_of(op), "raises", 0, message.c_str());
+  TORCH_CHECK(false, message);
+}
+
 void read_back(const c10::OperatorHandle& op, Stack* stack) {
   wait_for_device();
   observed(op, stack, "runtime");
@@ -691,6 +703,70 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(
   return {wrap(a), wrap(b), wrap(c)};
 }
 
+// ATen sends the cells of LSTM and GRU on PrivateUse1 to fused operators that the CPU does not have.
+// Gates are (batch, 4 * hidden) and (batch, 3 * hidden); bias is there for both or for neither.
+c10::optional<Tensor> seen_if_there(const c10::optional<Tensor>& tensor) {
+  return tensor && tensor->defined() ? c10::optional<Tensor>(seen_from_cpu(*tensor)) : c10::nullopt;
+}
+
+Tensor like(const Tensor& device, const Tensor& cpu) {
+  return cpu.defined() ? on_device(storage_over(cpu.storage(), device.device().index()), cpu) : cpu;
+}
+
+Tensor with_bias(const Tensor& gates, const c10::optional<Tensor>& bias) {
+  auto there = seen_if_there(bias);
+  return there ? seen_from_cpu(gates) + *there : seen_from_cpu(gates);
+}
+
+std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input, const Tensor& hidden,
+                                             const Tensor& cx, const c10::optional<Tensor>& a,
+                                             const c10::optional<Tensor>& b) {
+  at::AutoDispatchBelowADInplaceOrView below;
+  auto gates = (with_bias(hidden, b) + with_bias(input, a)).chunk(4, 1);
+  auto i = gates[0].sigmoid(), f = gates[1].sigmoid(), g = gates[2].tanh(), o = gates[3].sigmoid();
+  auto cy = f * seen_from_cpu(cx) + i * g;
+  return {like(input, o * cy.tanh()), like(input, cy), like(input, at::cat({i, f, g, o}, 1))};
+}
+
+std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const c10::optional<Tensor>& grad_hy,
+                                                      const c10::optional<Tensor>& grad_cy,
+                                                      const Tensor& cx, const Tensor& cy,
+                                                      const Tensor& kept, bool has_bias) {
+  at::AutoDispatchBelowADInplaceOrView below;
+  auto gates = seen_from_cpu(kept).chunk(4, 1);
+  auto &i = gates[0], &f = gates[1], &g = gates[2], &o = gates[3];
+  auto c = seen_from_cpu(cx), t = seen_from_cpu(cy).tanh();
+  auto gh = seen_if_there(grad_hy).value_or(at::zeros_like(c));
+  auto gc = seen_if_there(grad_cy).value_or(at::zeros_like(c)) + gh * o * (1 - t * t);
+  auto all = at::cat({gc * g * i * (1 - i), gc * c * f * (1 - f), gc * i * (1 - g * g),
+                      gh * t * o * (1 - o)}, 1);
+  return {like(cx, all), like(cx, gc * f), like(cx, has_bias ? all.sum(0) : Tensor())};
+}
+
+std::tuple<Tensor, Tensor> gru_cell(const Tensor& input, const Tensor& hidden, const Tensor& hx,
+                                    const c10::optional<Tensor>& a,
+                                    const c10::optional<Tensor>& b) {
+  at::AutoDispatchBelowADInplaceOrView below;
+  auto from = with_bias(input, a).chunk(3, 1), back = with_bias(hidden, b).chunk(3, 1);
+  auto r = (back[0] + from[0]).sigmoid(), z = (back[1] + from[1]).sigmoid();
+  auto n = (from[2] + r * back[2]).tanh(), h = seen_from_cpu(hx);
+  return {like(input, (h - n) * z + n), like(input, at::cat({r, z, n, h, back[2]}, 1))};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tensor& grad,
+                                                                     const Tensor& kept,
+                                                                     bool has_bias) {
+  at::AutoDispatchBelowADInplaceOrView below;
+  auto parts = seen_from_cpu(kept).chunk(5, 1);
+  auto &r = parts[0], &z = parts[1], &n = parts[2], &h = parts[3], &back = parts[4];
+  auto g = seen_from_cpu(grad), gn = g * (1 - z) * (1 - n * n), gz = g * (h - n) * z * (1 - z);
+  auto gr = gn * back * r * (1 - r);
+  auto from = at::cat({gr, gz, gn}, 1), hidden = at::cat({gr, gz, gn * r}, 1);
+  return {like(grad, from), like(grad, hidden), like(grad, g * z),
+          like(grad, has_bias ? from.sum(0) : Tensor()),
+          like(grad, has_bias ? hidden.sum(0) : Tensor())};
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
@@ -709,8 +785,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_", &set_empty);
   m.impl("record_stream", &record_stream);
   m.impl("_efficientzerotensor", &zeros);
-  m.impl("convolution_overrideable", &convolution);
-  m.impl("convolution_backward_overrideable", &convolution_backward);
   m.impl("_local_scalar_dense", torch::CppFunction::makeFromBoxedFunction<&read_back>());
 }
 
@@ -732,12 +806,34 @@ TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) {
 
 namespace {
 
+torch::Library& claims() {
+  static torch::Library library(torch::Library::IMPL, "aten", DispatchKey::PrivateUse1, __FILE__,
+                                __LINE__);
+  return library;
+}
+
+// Kernels for what the CPU does not have under that name; a chip has them or not.
+const std::map<std::string, std::function<void()>>& own_kernels() {
+  static const std::map<std::string, std::function<void()>> all = {
+      {"convolution_overrideable",
+       [] { claims().impl("convolution_overrideable", &convolution); }},
+      {"convolution_backward_overrideable",
+       [] { claims().impl("convolution_backward_overrideable", &convolution_backward); }},
+      {"_thnn_fused_lstm_cell", [] { claims().impl("_thnn_fused_lstm_cell", &lstm_cell); }},
+      {"_thnn_fused_lstm_cell_backward_impl",
+       [] { claims().impl("_thnn_fused_lstm_cell_backward_impl", &lstm_cell_backward); }},
+      {"_thnn_fused_gru_cell", [] { claims().impl("_thnn_fused_gru_cell", &gru_cell); }},
+      {"_thnn_fused_gru_cell_backward",
+       [] { claims().impl("_thnn_fused_gru_cell_backward", &gru_cell_backward); }},
+  };
+  return all;
+}
+
 // Every operator with a kernel of the CPU's own gets one of the device's own, so that it takes the
 // path on the device that it takes on the CPU, and results agree to the bit.
 int claim_all() {
-  static torch::Library library(torch::Library::IMPL, "aten", DispatchKey::PrivateUse1, __FILE__,
-                                __LINE__);
   int claimed = 0;
+  for (const auto& [name, claim] : own_kernels()) claim();
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const auto& name : dispatcher.getAllOpNames()) {
     if (name.name.rfind("aten::", 0) != 0) continue;
@@ -745,7 +841,32 @@ int claim_all() {
     if (!op || !op->hasKernelForDispatchKey(DispatchKey::CPU)) continue;
     if (op->hasKernelForDispatchKey(DispatchKey::PrivateUse1)) continue;
     auto full = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-    library.impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&execute>());
+    claims().impl(full.c_str(), torch::CppFunction::makeFromBoxedFunction<&execute>());
+    ++claimed;
+  }
+  return claimed;
+}
+
+// What a chip claims: (operator, route) from its manifest. What it does not claim is left to the
+// dispatcher: composites decompose, the rest falls back to the CPU.
+int claim_chip(const std::vector<std::pair<std::string, std::string>>& routes) {
+  int claimed = 0;
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const auto& [op, route] : routes) {
+    auto dot = op.find('.');
+    c10::OperatorName name("aten::" + op.substr(0, dot),
+                           dot == std::string::npos ? "" : op.substr(dot + 1));
+    auto known = dispatcher.findSchema(name);  // another torch may not have it
+    if (!known || known->hasKernelForDispatchKey(DispatchKey::PrivateUse1)) continue;
+    auto own = own_kernels().find(op);
+    if (route == "raises")
+      claims().impl(op.c_str(), torch::CppFunction::makeFromBoxedFunction<&refuse>());
+    else if (own != own_kernels().end())
+      own->second();
+    else if (route == "cpu_roundtrip")
+      claims().impl(op.c_str(), torch::CppFunction::makeFromBoxedFunction<&execute_round_trip>());
+    else
+      claims().impl(op.c_str(), torch::CppFunction::makeFromBoxedFunction<&execute>());
     ++claimed;
   }
   return claimed;
@@ -770,6 +891,7 @@ py::list take_seen() {
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   at::RegisterPrivateUse1HooksInterface(&hooks);
   m.def("claim_all", &claim_all);
+  m.def("claim_chip", &claim_chip);
   m.def("_get_device_count", [] { return device_count.load(); });
   m.def("set_device_count", [](int count) {
     TORCH_CHECK_VALUE(count >= 0 && count <= kMaxDevices, "0 to ", kMaxDevices, " devices");

@@ -6,15 +6,23 @@ simulated: asked for, it says that it is not there, as a build without it does.
 
 from __future__ import annotations
 
+import os
 from types import TracebackType
 
 import torch
 from torch.utils import backend_registration
 
+from flmigrate.manifests.model import NATIVE
+from flmigrate.manifests.store import load
 from flmigrate.runtime.twin.build import load_device
 
 _C = load_device()
-_C.claim_all()
+_chip = os.environ.get("FLMIGRATE_TWIN_CHIP")
+if _chip:
+    _claimed = NATIVE | {"cpu_roundtrip", "raises"}
+    _C.claim_chip([(op, r) for op, r in load(_chip).routes.items() if r in _claimed])
+else:
+    _C.claim_all()
 
 backend_registration.rename_privateuse1_backend("flagos")
 

@@ -1,8 +1,5 @@
-"""``torch_fl.distributed``, over gloo: what FlagCX does between chips, processes of one host do.
-
-``init_process_group("flagos")`` of torch.distributed is what users write; ``auto`` is only known
-here, as in Torch-FL.
-"""
+"""``torch_fl.distributed``, by name: the twin has no backend ``flagos`` for process groups yet, and
+torch says so where one is asked for."""
 
 from __future__ import annotations
 

@@ -1,0 +1,95 @@
+"""``flmigrate verify``: a program run in its own process, on the twin or the real device.
+
+The process is ``runtime.watched``: it writes a report, also when it is ended. Needs no torch here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from flmigrate.runtime.run_report import Problem, RunReport, read_json
+
+CHIP = "FLMIGRATE_TWIN_CHIP"
+DEVICES = "FLMIGRATE_TWIN_DEVICES"
+_GRACE = 10.0  # seconds to write the report after the time is up
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """``seconds`` for the whole run; ``memory`` in MiB for each process. 0: no limit."""
+
+    seconds: float = 600.0
+    memory: int = 0
+
+
+def verify(
+    command: Sequence[str], *, chip: str = "", devices: int = 1, limits: Limits | None = None
+) -> RunReport:
+    """Run ``SCRIPT arg...``, ``-m MODULE arg...`` or ``pytest arg...`` and tell what happened.
+
+    ``chip`` names the manifest that decides which operators the twin has; empty: all of them.
+    The program's own output goes to standard error. Nothing of the program is imported here.
+    """
+    limits = limits or Limits()
+    with tempfile.TemporaryDirectory(prefix="flmigrate-") as folder:
+        told = Path(folder) / "report.json"
+        environment = {**os.environ, CHIP: chip, DEVICES: str(devices)}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "flmigrate.runtime.watched", str(told), *command],
+            stdout=sys.stderr,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=lambda: _limit(limits.memory),
+        )
+        late = _waited(process, limits.seconds)
+        report = read_json(told) if told.is_file() else RunReport("verify")
+    code = process.returncode
+    found = list(report.problems)
+    if late:
+        found.append(Problem("limit", f"still running after {limits.seconds:g} s"))
+    elif report.exit_code is None:
+        died = f"by signal {-code}" if code < 0 else f"with exit code {code}"
+        found.append(Problem("error", f"the process ended {died} before it could tell why"))
+    return replace(
+        report,
+        chip=chip,
+        date=date.today().isoformat(),
+        command=" ".join(command),
+        exit_code=report.exit_code if report.exit_code is not None else code,
+        problems=tuple(found),
+    )
+
+
+def _limit(memory: int) -> None:
+    if memory:
+        size = memory * 2**20
+        resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
+def _waited(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait for the end; True where it had to be brought about. Children end with it."""
+    try:
+        process.wait(seconds or None)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE)
+        return True
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGTERM)
+        raise
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # what it started and left behind
+        process.wait()
+    return False

@@ -1,0 +1,124 @@
+"""``flmigrate verify``: what a program did on the device, and what was wrong with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command_line import run_python
+from tests.test_twin import needs_compiler, run
+
+NET = """\
+import sys
+import torch_fl
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Flatten(), nn.Linear(8, 2)).to("flagos")
+loss = net(torch.randn(4, 1, 4, 4, device="flagos")).pow(2).mean()
+loss.backward()
+print("arguments", sys.argv[1:])
+"""
+
+
+def verify(folder: Path, *arguments: str) -> tuple[int, dict[str, Any], str]:
+    """Exit code, report, and what the program printed."""
+    done = run("-m", "flmigrate", "verify", "--json", *arguments, cwd=folder)
+    return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+
+
+def problems(report: dict[str, Any]) -> list[tuple[str, str, int]]:
+    found = []
+    for problem in report["problems"]:
+        place = problem["place"] or {"path": "", "line": 0}
+        found.append((problem["kind"], place["path"], place["line"]))
+    return found
+
+
+@needs_compiler
+def test_a_program_that_runs(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(NET)
+    code, report, printed = verify(tmp_path, "train.py", "--json", "-x", "3")
+    assert (code, report["exit_code"], report["problems"]) == (0, 0, [])
+    assert report["device"] == "flagos (twin)"
+    assert "arguments ['--json', '-x', '3']" in printed
+    operators = {op["op"]: op for op in report["operators"]}
+    forward = operators["convolution_overrideable"]
+    assert forward["calls"] == 1
+    assert forward["places"] == [{"path": "train.py", "line": 7}]
+    assert operators["addmm"]["route"] == "native"
+    places = operators["convolution_backward_overrideable"]["places"]
+    assert places == [{"path": "train.py", "line": 8}]  # in a thread of the backward pass
+
+
+@needs_compiler
+def test_a_chip_decides_what_there_is(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(NET)
+    code, report, _ = verify(tmp_path, "--chip", "gcu", "train.py")
+    assert code == 1
+    assert problems(report) == [("missing-op", "train.py", 7)]
+    (tmp_path / "inverse.py").write_text(
+        'import torch_fl, torch\nx = torch.eye(3, device="flagos")\ny = torch.linalg.inv(x)\n'
+        "z = x.nonzero()\n"
+    )
+    code, report, _ = verify(tmp_path, "--chip", "ascend", "inverse.py")
+    assert code == 1
+    assert next(p["message"] for p in report["problems"]).endswith(": backend not registered")
+    raised = [op for op in report["operators"] if op["error"]]
+    assert [op["route"] for op in raised] == ["raises"]
+    code, report, _ = verify(tmp_path, "--chip", "gcu", "inverse.py")
+    assert (code, report["problems"]) == (0, [])
+    fallbacks = [op for op in report["operators"] if op["route"] == "cpu_fallback"]
+    assert {"path": "inverse.py", "line": 4} in [p for op in fallbacks for p in op["places"]]
+    assert all(op["seconds"] > 0 for op in fallbacks)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("net(torch.randn(4, 1, 4, 4))", [("mixed-device", "train.py", 10)]),
+        ("loss + torch.ones(2)", [("mixed-device", "train.py", 10)]),
+        ("if torch.cuda.is_available():\n    pass", [("vendor-code", "train.py", 10)]),
+        ("torch.ones(1).cuda()", [("vendor-code", "train.py", 10)]),
+        ("torch.flagos.mem_get_info()", [("error", "train.py", 10)]),
+        ("sys.exit(3)", []),
+        ("raise SystemExit", []),
+    ],
+)
+def test_what_is_wrong_has_its_line(
+    tmp_path: Path, text: str, found: list[tuple[str, str, int]]
+) -> None:
+    (tmp_path / "train.py").write_text(f"{NET}{text}\n")
+    code, report, _ = verify(tmp_path, "train.py")
+    assert problems(report) == found
+    assert code == (0 if text == "raise SystemExit" else 1)
+    assert report["exit_code"] == (3 if "exit(3)" in text else code if "if " not in text else 0)
+
+
+@needs_compiler
+def test_modules_tests_and_limits(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import torch_fl, torch\n\ndef test_it():\n    assert torch.ones(1).flagos().item() == 1\n"
+    )
+    assert verify(tmp_path, "pytest", "-q", "test_it.py")[0] == 0
+    assert verify(tmp_path, "-m", "test_it")[0] == 0
+    (tmp_path / "long.py").write_text("import time\nwhile True:\n    time.sleep(1)\n")
+    code, report, _ = verify(tmp_path, "--timeout", "8", "long.py")
+    assert code == 1
+    assert ("limit", "", 0) in problems(report)
+
+
+def test_usage(tmp_path: Path) -> None:
+    for arguments, message in (
+        ((), "name a script"),
+        (("nothing.py",), "nothing.py: no such file"),
+        (("--chip", "unheard", "pytest"), "unheard"),
+    ):
+        done = run_python(tmp_path, ["-m", "flmigrate", "verify", *arguments])
+        assert done.code == 2
+        assert message in done.err
+        assert "Traceback" not in done.err
