@@ -16,12 +16,13 @@ from flmigrate.analysis.context import Context
 from flmigrate.analysis.leftovers import loses_reads
 from flmigrate.analysis.prefilter import may_hold_findings, may_use
 from flmigrate.analysis.project import Fact, Project
-from flmigrate.analysis.source import Source
+from flmigrate.analysis.source import Source, line_starts
 from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, Vocabulary
 from flmigrate.findings import (
     Applicability,
     Branch,
     Finding,
+    Fix,
     Outcome,
     Rename,
     Result,
@@ -31,17 +32,17 @@ from flmigrate.findings import (
 )
 from flmigrate.fixing import (
     Progress,
+    applicable,
     apply,
     brought_in,
-    choose,
-    have,
     key_of,
     moved,
     take_back,
     text_of,
 )
-from flmigrate.guard import GuardError, guard_compilation, guard_names, statements
+from flmigrate.guard import GuardError, guard_compilation, guard_names, guard_notes
 from flmigrate.notes import Note, insert_notes
+from flmigrate.rounds import choose, have
 from flmigrate.rules import RULES, check, target_import
 from flmigrate.rules.repeats import without_repeats
 from flmigrate.suppressions import comment_findings, read_suppressions
@@ -278,27 +279,40 @@ def _rounds(
     while left:
         try:
             if contexts:
-                source = Source(state.text, unit.path)
+                source = Source(state.text, unit.path, state.tree)
         except SyntaxError as error:
             raise GuardError(f"the new text would not parse: {error.msg}") from error
         context = _context(unit, settings, project, source)
+        is_done = bool(state.applied) and not state.postponed
         if contexts and take_back(contexts[-1], context, state):
             context.release()
             continue
         left -= 1
         contexts.append(context)
+        leftovers: list[Finding] | None = None
+        if is_done:
+            # All fixes are made: what they left unused goes before the rules look again.
+            leftovers = _leftovers(unit, settings, project, contexts[0], context)
+            chosen, state.postponed = _chosen(leftovers, source, settings, state)
+            if chosen:
+                apply(context, original, chosen, state)
+                continue
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
-        chosen = choose(findings, state, unsafe=settings.unsafe_fixes)
+        chosen, state.postponed = _chosen(findings, source, settings, state)
+        if chosen and not state.fixed:
+            findings += _import_along(unit, settings, context)
+            chosen, state.postponed = _chosen(findings, source, settings, state)
         arms_went = Branch in state.kinds and not have(chosen, Branch)
-        if (not chosen and state.fixed) or (chosen and arms_went):
+        if leftovers is None and ((not chosen and state.fixed) or (chosen and arms_went)):
             leftovers = _leftovers(unit, settings, project, contexts[0], context)
             # What arms left unused goes in the round of the other fixes: a look less.
             brought = brought_in(chosen)
             apart = [f for f in leftovers if brought.isdisjoint(_WORD.findall(text_of(f, context)))]
-            chosen = choose(
-                [*(finding for finding, _ in chosen), *apart], state, unsafe=settings.unsafe_fixes
-            )
+            if apart:
+                taken = [finding for finding, _ in chosen]
+                chosen, postponed = _chosen([*taken, *apart], source, settings, state)
+                state.postponed |= postponed
         if not chosen and not is_given:
             vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
             if vendor != settings.canonical_vendor:
@@ -314,6 +328,22 @@ def _rounds(
             return _finish(settings, context, findings, state)
         apply(context, original, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
+
+
+def _chosen(
+    findings: Sequence[Finding], source: Source, settings: Settings, state: Progress
+) -> tuple[list[tuple[Finding, Fix]], bool]:
+    return choose(applicable(findings, state, unsafe=settings.unsafe_fixes), source)
+
+
+def _import_along(unit: Unit, settings: Settings, context: Context) -> list[Finding]:
+    """The import of the target, in the round of the fixes that call for it."""
+    if unit.package_uses_target or _uses_target(context):
+        return []  # asked for already
+    where = settings.import_in or settings.vocabulary.target.import_where
+    suppressions = read_suppressions(context)
+    found = target_import.check(context, where, uses_target=True)
+    return [f for f in found if settings.enabled(f.code) and not suppressions.silences(f)]
 
 
 def _vendor_of(text: str, settings: Settings) -> str:
@@ -437,14 +467,10 @@ def _finish(
     )
     if text == state.text:
         return left
-    try:
-        noted = Source(text)
-    except (SyntaxError, RecursionError, MemoryError) as error:
-        raise GuardError(f"the text with notes does not parse: {error}") from error
-    if statements(noted.tree) != statements(context.source.tree):
-        raise GuardError("a note would have changed the program")
+    guard_notes(context.source, text, growth)
     state.text = text
-    return [_shifted(finding, growth, noted) for finding in left]
+    starts = line_starts(text)
+    return [_shifted(finding, growth, starts) for finding in left]
 
 
 def _decides_on(code: str, settings: Settings) -> bool:
@@ -473,9 +499,9 @@ def _as_left(finding: Finding, settings: Settings, state: Progress) -> Finding:
     return finding._replace(code="FL906", message=message, severity=Severity.WARNING, note=False)
 
 
-def _shifted(finding: Finding, growth: Sequence[tuple[int, int]], source: Source) -> Finding:
+def _shifted(finding: Finding, growth: Sequence[tuple[int, int]], starts: Sequence[int]) -> Finding:
     shift = sum(size for at, size in growth if at <= finding.span.start)
-    return moved(finding, Span(finding.span.start + shift, finding.span.end + shift), source)
+    return moved(finding, Span(finding.span.start + shift, finding.span.end + shift), starts)
 
 
 def _skipped(unit: Unit, code: str, message: str, line: int = 1) -> Result:

@@ -5,32 +5,36 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.project import Fact
-from flmigrate.analysis.source import Source
+from flmigrate.analysis.source import Source, parsed, position_in
 from flmigrate.findings import (
     Applicability,
-    Arguments,
     Branch,
-    Edit,
-    Expression,
     Finding,
     Fix,
     Import,
-    Members,
     Removal,
     Span,
     Statement,
 )
+from flmigrate.guard import GuardError
 from flmigrate.origins import origin
+from flmigrate.rounds import have
+
+if TYPE_CHECKING:
+    from flmigrate.codemods.islands import Applied
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _REMOVING = (Branch, Import, Removal, Statement)
 """Edits that may take a binding away."""
+_IMPORT = "FL301"
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +42,9 @@ class Progress:
     """How far a file has come.
 
     ``applied`` are the fixes of the last round, ``kinds`` the types of all edits so far;
-    ``refused`` says of fixes that are not made why.
+    ``postponed`` says that the last round left fixes to the next, ``refused`` of fixes that are
+    not made why. ``rounds`` are the changes made so far, and ``since`` is how many of them came
+    before the last round, which may have made two. ``tree`` is that of ``text`` if it is known.
     """
 
     text: str
@@ -46,15 +52,13 @@ class Progress:
     fixed: list[Finding] = field(default_factory=list)
     applied: list[tuple[Finding, Fix]] = field(default_factory=list)
     kinds: set[type] = field(default_factory=set)
+    postponed: bool = False
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     edited: list[tuple[Span, ...]] = field(default_factory=list)
     rounds: list[Sequence[tuple[Span, str]]] = field(default_factory=list)
+    since: int = 0
+    tree: ast.Module | None = None
     pending: set[Fact] = field(default_factory=set)
-
-
-def have(chosen: Sequence[tuple[Finding, Fix]], kind: type) -> bool:
-    """Whether some fixes make edits of a kind."""
-    return any(isinstance(edit, kind) for _, fix in chosen for edit in fix.edits)
 
 
 def brought_in(chosen: Sequence[tuple[Finding, Fix]]) -> set[str]:
@@ -72,63 +76,23 @@ def text_of(finding: Finding, context: Context) -> str:
     return " ".join(context.source.text[edit.span.start : edit.span.end] for edit in edits)
 
 
-def choose(
+def applicable(
     findings: Sequence[Finding], state: Progress, *, unsafe: bool
-) -> list[tuple[Finding, Fix]]:
-    """The fixes of this round: applicable, not refused before, and compatible with each other.
-
-    Unsafe ones are taken where ``unsafe`` says so. Where two overlap the enclosing one wins; the
-    inner place is found again next time.
-    """
-    candidates = []
+) -> Iterator[tuple[Finding, Fix]]:
+    """The fixes that may be made: not refused before, and unsafe only if ``unsafe`` says so."""
     for finding in findings:
         fix = finding.fix
         if fix is None or not fix.edits:
             continue
         if fix.applicability is Applicability.UNSAFE and not unsafe:
             continue
-        if key_of(finding, fix) in state.refused:
-            continue
-        candidates.append((finding, fix))
-    # Branches go first and alone: what they keep moves, and is looked at again in its new place.
-    branches = [c for c in candidates if any(isinstance(e, Branch) for e in c[1].edits)]
-    candidates = sorted(branches or candidates, key=lambda pair: _extent(pair[1]))
-    chosen: list[tuple[Finding, Fix]] = []
-    taken: list[Edit] = []
-    for finding, fix in candidates:
-        near = [edit for edit in taken if any(edit.span.overlaps(e.span) for e in fix.edits)]
-        if all(_compatible(edit, other) for edit in fix.edits for other in near):
-            chosen.append((finding, fix))
-            taken.extend(fix.edits)
-    return chosen
+        if key_of(finding, fix) not in state.refused:
+            yield finding, fix
 
 
 def key_of(finding: Finding, fix: Fix) -> tuple[str, str]:
     """By what a refused fix is known when it is proposed again."""
     return finding.code, fix.title + str(finding.line)
-
-
-def _extent(fix: Fix) -> tuple[int, int]:
-    start = min(edit.span.start for edit in fix.edits)
-    end = max(edit.span.end for edit in fix.edits)
-    return start, -end
-
-
-def _compatible(one: Edit, other: Edit) -> bool:
-    if not one.span.overlaps(other.span):
-        return True
-    outer, inner = (one, other) if one.span.contains(other.span) else (other, one)
-    if not outer.span.contains(inner.span):
-        return False
-    if outer.span == inner.span:
-        return False
-    match outer:
-        case Expression() | Statement():
-            return any(hole.contains(inner.span) for hole in outer.holes)
-        case Arguments() | Members():
-            return True  # what is dropped carries no edits: rules protect it
-        case _:
-            return False
 
 
 def apply(
@@ -139,31 +103,73 @@ def apply(
     ``original`` is the file before the first round, in which fixed findings have their places.
     """
     from flmigrate.codemods.errors import EditError  # with LibCST, which only a rewrite needs
-    from flmigrate.codemods.islands import apply_edits
 
     pending = list(chosen)
-    state.applied = []
+    state.applied, state.tree, state.since = [], None, len(state.rounds)
     while pending:
-        edits = [edit for _, fix in pending for edit in fix.edits]
         try:
-            applied = apply_edits(context.source.text, context.source.tree, edits)
+            stages = list(_made(context.source, pending))
         except EditError as error:
-            culprits = [p for p in pending if any(e.span.overlaps(error.span) for e in p[1].edits)]
+            near = [p for p in pending if any(e.span.overlaps(error.span) for e in p[1].edits)]
+            branches = [pair for pair in near if have([pair], Branch)]
+            culprits = branches or near
             for finding, fix in culprits or pending:
                 state.refused[key_of(finding, fix)] = ""
             if any(isinstance(e, Import) and e.move for _, fix in culprits for e in fix.edits):
                 return  # what uses the name is to be looked at again, as it stays
-            pending = [p for p in pending if p not in culprits] if culprits else []
+            # An arm that stays is looked at again, too.
+            gone = [edit.span for _, fix in branches for edit in fix.edits]
+            pending = [p for p in pending if p not in culprits and not _lies_in(p[1], gone)]
+            if not culprits or not (state.fixed or any(f.code != _IMPORT for f, _ in pending)):
+                pending = []  # the import of the target is for what was moved
             continue
         state.applied = pending
-        state.kinds.update(edit.__class__ for edit in edits)
         for finding, fix in pending:
+            state.kinds.update(edit.__class__ for edit in fix.edits)
             spans = tuple(origin(edit.span, state.rounds) for edit in fix.edits)
             state.edited.append(spans)
-            state.fixed.append(moved(finding, origin(finding.span, state.rounds), original))
-        state.rounds.append(applied.changes)
-        state.text = applied.text
+            state.fixed.append(moved(finding, origin(finding.span, state.rounds), original.starts))
+        state.rounds += (applied.changes for applied in stages)
+        state.text, state.tree = stages[-1].text, stages[-1].tree
         return
+
+
+def _lies_in(fix: Fix, spans: Sequence[Span]) -> bool:
+    return any(span.overlaps(edit.span) for span in spans for edit in fix.edits)
+
+
+def _made(source: Source, pending: Sequence[tuple[Finding, Fix]]) -> Iterator[Applied]:
+    """The text after its edits, first in place, then with the branches taken out.
+
+    Raises ``EditError`` with a span of ``source``.
+    """
+    from flmigrate.codemods.errors import EditError
+    from flmigrate.codemods.islands import apply_edits
+
+    edits = [edit for _, fix in pending for edit in fix.edits]
+    branches = [edit for edit in edits if isinstance(edit, Branch)]
+    others = [edit for edit in edits if not isinstance(edit, Branch)]
+    if not branches or not others:
+        yield apply_edits(source.text, source.tree, edits)
+        return
+    applied = apply_edits(source.text, source.tree, others)
+    yield applied
+    after = [e._replace(span=_shifted(e.span, applied.changes)) for e in branches]
+    try:
+        tree = parsed(applied.text, source.path)
+    except SyntaxError as error:
+        raise GuardError(f"the new text would not parse: {error.msg}") from error
+    try:
+        yield apply_edits(applied.text, tree, after)
+    except EditError as error:
+        raise EditError(str(error), origin(error.span, [applied.changes])) from error
+
+
+def _shifted(span: Span, changes: Sequence[tuple[Span, str]]) -> Span:
+    """Where a statement is after changes before and inside it."""
+    sizes = [(old, len(new) - (old.end - old.start)) for old, new in changes]
+    start = span.start + sum(size for old, size in sizes if old.end <= span.start)
+    return Span(start, span.end + sum(size for old, size in sizes if old.end <= span.end))
 
 
 def take_back(before: Context, after: Context, state: Progress) -> bool:
@@ -186,7 +192,8 @@ def take_back(before: Context, after: Context, state: Progress) -> bool:
     if causes:
         state.fixed = state.fixed[: -len(applied)]
         state.edited = state.edited[: -len(applied)]
-        state.rounds.pop()
+        del state.rounds[state.since :]
+        state.tree = None
         state.text = before.source.text
     return bool(causes)
 
@@ -200,8 +207,8 @@ def _bound_in(context: Context, span: Span, lost: Mapping[str, frozenset[str]]) 
                     yield name
 
 
-def moved(finding: Finding, span: Span, source: Source) -> Finding:
-    """The finding at another place, in another text."""
-    line, column = source.position(span.start)
+def moved(finding: Finding, span: Span, starts: Sequence[int]) -> Finding:
+    """The finding at another place, in another text, whose lines start at ``starts``."""
+    line, column = position_in(starts, span.start)
     end_line = line + finding.end_line - finding.line
     return finding._replace(span=span, line=line, column=column, end_line=end_line)

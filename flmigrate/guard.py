@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 import warnings
+from collections.abc import Iterator, Sequence
 
 from flmigrate.analysis.context import Context
-from flmigrate.analysis.source import Source
+from flmigrate.analysis.source import Source, parsed
 from flmigrate.analysis.vocabulary import Vocabulary
 
 
@@ -66,10 +68,44 @@ def _not_compiled(context: Context) -> str | None:
     return None
 
 
-def statements(tree: ast.Module) -> list[tuple[type, int]]:
+def guard_notes(source: Source, text: str, growth: Sequence[tuple[int, int]]) -> None:
+    """Refuse notes that would be more than comments.
+
+    ``text`` is that of ``source`` with the notes; ``growth`` says by how many characters it grew
+    up to which offsets of ``source``. Only what stands around notes is parsed again.
+    """
+    for start, end, body in _segments(source):
+        if not any(start <= at < end for at, _ in growth):
+            continue
+        first, last = (
+            offset + sum(size for at, size in growth if at < offset) for offset in (start, end)
+        )
+        try:
+            noted = parsed(text[first:last], source.path)
+        except (SyntaxError, RecursionError, MemoryError) as error:
+            raise GuardError(f"the text with notes does not parse: {error}") from error
+        if _statements(noted.body) != _statements(body):
+            raise GuardError("a note would have changed the program")
+
+
+def _segments(source: Source) -> Iterator[tuple[int, int, list[ast.stmt]]]:
+    """The module cut between logical lines: start, end (the last is open), statements."""
+    start, body = 0, list[ast.stmt]()
+    for statement in source.tree.body:
+        last = body[-1].end_lineno or 0 if body else 0
+        decorators = getattr(statement, "decorator_list", ())
+        line = min(node.lineno for node in (statement, *decorators))
+        if body and line > last and not source.line_text(last).endswith("\\"):
+            yield start, source.starts[last], body
+            start, body = source.starts[last], []
+        body.append(statement)
+    yield start, sys.maxsize, body
+
+
+def _statements(body: Sequence[ast.stmt]) -> list[tuple[type, int]]:
     """Kinds and lengths of all statements: what a comment in the wrong place would change."""
     found: list[tuple[type, int]] = []
-    stack: list[ast.AST] = [tree]
+    stack: list[ast.AST] = list(body)
     while stack:
         node = stack.pop()
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):

@@ -67,6 +67,7 @@ class Neighbours:
         self._around: dict[Path, dict[bytes, list[Path]]] = {}
         self._uses: dict[Path, _Uses | None] = {}
         self._packages: dict[Path, str] = {}
+        self._stars: dict[Path, bool] = {}
 
     def note(self, path: Path, words: Iterable[bytes]) -> None:
         """Remember which modules of the run a file's words name, so that it is read once less."""
@@ -88,7 +89,7 @@ class Neighbours:
                 continue
             try:
                 data = other.read_bytes()
-                if not any(name in data for name in (*written, *_STAR_IMPORTS)):
+                if not (any(name in data for name in written) or self._has_star(other, data)):
                     continue  # most files end here, neither decoded nor parsed
                 text = self._read(other)
             except (OSError, ValueError):
@@ -104,6 +105,13 @@ class Neighbours:
             if "*" in used:
                 found |= {name for name in names if not name.startswith("_")}
         return frozenset(found)
+
+    def _has_star(self, path: Path, data: bytes) -> bool:
+        """Whether a file takes all names of some module; looked for once."""
+        known = self._stars.get(path)
+        if known is None:
+            known = self._stars[path] = any(form in data for form in _STAR_IMPORTS)
+        return known
 
     def _naming(self, path: Path) -> dict[bytes, list[Path]]:
         """The files around one, by the words in them that are names of the run's modules.

@@ -26,30 +26,41 @@ def line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in _LINE_END.finditer(text))]
 
 
+def position_in(starts: Sequence[int], offset: int) -> tuple[int, int]:
+    """Line and column, both from 1, of an offset in a text whose lines start at ``starts``."""
+    line = bisect.bisect_right(starts, offset)
+    return line, offset - starts[line - 1] + 1
+
+
 def first_line_end(text: str) -> str:
     """The line end of the first line, which new lines take."""
     found = _LINE_END.search(text)
     return found.group() if found else "\n"
 
 
+def parsed(text: str, path: str = "<stdin>") -> ast.Module:
+    """The tree of a text.
+
+    Raises ``SyntaxError`` (also for NUL characters), ``RecursionError`` or ``MemoryError`` where
+    CPython's parser gives up.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes are the author's business
+        try:
+            return ast.parse(text, filename=path)
+        except ValueError as error:  # "source code string cannot contain null bytes"
+            raise SyntaxError(str(error)) from error
+
+
 class Source:
     """The text of one file (no BOM, line ends as they are) and its ``ast`` tree."""
 
-    def __init__(self, text: str, path: str = "<stdin>") -> None:
-        """Parse ``text``.
-
-        Raises ``SyntaxError`` (also for NUL characters), ``RecursionError`` or
-        ``MemoryError`` where CPython's parser gives up.
-        """
+    def __init__(self, text: str, path: str = "<stdin>", tree: ast.Module | None = None) -> None:
+        """Parse ``text``, unless its ``tree`` is there already; raises what `parsed` does."""
         self.text = text
         self.path = path
         self.ascii = text.isascii()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes are the author's business
-            try:
-                self.tree = ast.parse(text, filename=path)
-            except ValueError as error:  # "source code string cannot contain null bytes"
-                raise SyntaxError(str(error)) from error
+        self.tree = parsed(text, path) if tree is None else tree
         self.starts = line_starts(text)
 
     def offset(self, line: int, column: int) -> int:
@@ -90,8 +101,7 @@ class Source:
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column, both from 1, of an offset; columns count characters."""
-        line = bisect.bisect_right(self.starts, offset)
-        return line, offset - self.starts[line - 1] + 1
+        return position_in(self.starts, offset)
 
     def line_text(self, line: int) -> str:
         """The text of a line (from 1) without its line end."""

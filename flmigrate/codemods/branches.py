@@ -18,7 +18,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from flmigrate.analysis.source import first_line_end
+from flmigrate.analysis.source import Source, first_line_end, parsed
 from flmigrate.codemods.arms import Arm, arms_of, is_branch
 from flmigrate.codemods.changes import Change, splice
 from flmigrate.codemods.errors import EditError
@@ -39,8 +39,11 @@ from flmigrate.findings import Branch, Span
 _LONE_CR = re.compile(r"\r(?!\n)")
 
 
-def take_branches(positions: Positions, tree: ast.Module, edits: Sequence[Branch]) -> list[Change]:
-    """The changes that carry out ``edits`` of disjoint statements, in source order.
+def take_branches(
+    positions: Positions, tree: ast.Module, edits: Sequence[Branch]
+) -> tuple[list[Change], ast.Module]:
+    """The changes that carry out ``edits`` of disjoint statements, in source order, and the tree
+    of the text that comes of them.
 
     Raises ``EditError`` when a span is not one whole ``if`` chain or ``try``, when arms are
     not asked for as `Branch` says, when a statement shares its lines with another, when a
@@ -62,11 +65,22 @@ def take_branches(positions: Positions, tree: ast.Module, edits: Sequence[Branch
     changes += without(positions, removed)
     changes.sort()
     try:
-        ast.parse(splice(positions.text, changes))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return changes, parsed(splice(positions.text, changes))
+    except (SyntaxError, RecursionError, MemoryError) as error:
         message = f"the edited statement would not be valid Python: {error}"
         raise EditError(message, edits[0].span) from error
-    return changes
+
+
+def kept_arms(source: Source, edit: Branch) -> list[tuple[Span, Span]]:
+    """The header and the suite of each arm that stays; none where it cannot be told."""
+    positions = Positions(source.text, source.starts)
+    try:
+        place = find_place(source.tree, positions, edit.span)
+        arms = arms_of(place.suite[place.index], positions)
+    except EditError:
+        return []
+    kept = [arms[number] for number, _ in edit.arms]
+    return [(arm.head, Span(arm.start, positions.end(arm.body[-1]))) for arm in kept]
 
 
 # --- one statement -------------------------------------------------------------------------

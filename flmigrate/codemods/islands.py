@@ -34,11 +34,13 @@ class Applied:
     """A text after its edits.
 
     ``changes`` lead from the old text to ``text``: spans of the old text with what stands
-    there now, sorted, disjoint, and cut down to the lines or tokens that differ.
+    there now, sorted, disjoint, and cut down to the lines or tokens that differ. ``tree`` is that
+    of ``text``, where it was parsed already.
     """
 
     text: str
     changes: tuple[Change, ...]
+    tree: ast.Module | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,11 +117,11 @@ def apply_edits(text: str, tree: ast.Module, edits: Sequence[Edit]) -> Applied:
     if isinstance(edits[0], Branch):  # then all of them are
         from flmigrate.codemods.branches import take_branches
 
-        moved = take_branches(
+        moved, after = take_branches(
             Positions(text, starts), tree, [edit for edit in edits if isinstance(edit, Branch)]
         )
         moved = [small for change in moved for small in minimal(text, change)]
-        return Applied(splice(text, moved), tuple(moved))
+        return Applied(splice(text, moved), tuple(moved), after)
     whole = [edit for edit in edits if isinstance(edit, Removal)]
     edits = [edit for edit in edits if not isinstance(edit, Removal)]
     added, edits = _additions(Positions(text, starts), tree, edits)
