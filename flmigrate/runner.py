@@ -90,7 +90,7 @@ def rewrite_files(
         if not pool.canonical_vendor and _mentions_cuda(results.values(), job):
             # The target's names count as cuda's: a second run will find that vendor.
             last = {work.path: work._replace(vendor_at_rest=DEFAULT_VENDOR) for work in candidates}
-        for top in _tops_to_mark(results, files, job):
+        for top in _tops_to_mark(results, job):
             known = last.get(top, Work(top))
             last[top] = known._replace(package_uses_target=True)
         todo = list(last.values())
@@ -122,20 +122,17 @@ def _ignore(count: int) -> None:
     """Second looks are not counted as progress."""
 
 
-def _tops_to_mark(results: dict[Path, Result], files: Sequence[Path], job: Job) -> Iterable[Path]:
+def _tops_to_mark(results: dict[Path, Result], job: Job) -> Iterable[Path]:
     """Top ``__init__.py`` files of packages in which something changed."""
     if job.config.import_in == "none":
         return
-    names = module_names(files)
-    tops = {
-        name.partition(".")[0]
-        for name, path in names.items()
-        if "." in name and results[path].outcome is Outcome.CHANGED
-    }
-    for top in sorted(tops):
-        path = names.get(top)
-        if path is not None and path.stem == "__init__":
-            yield path
+    changed = [path for path, result in results.items() if result.outcome is Outcome.CHANGED]
+    tops = set()
+    for name, path in module_names(changed).items():
+        if "." in name:
+            depth = name.count(".") - (path.stem != "__init__")
+            tops.add(path.parents[depth] / "__init__.py")
+    yield from sorted(tops & results.keys())
 
 
 class _Pool:

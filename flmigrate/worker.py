@@ -65,10 +65,11 @@ class Job(NamedTuple):
 
     def read(self, path: Path) -> bytes:
         """The bytes of a file of this run; raises ``OSError``."""
-        given = self.contents.get(path)
+        given = self.contents.get(path) if self.contents else None
         if given is not None:
             return given
-        with path.open("rb", buffering=0) as file:  # there is nothing to buffer in one read
+        # Nothing is to be buffered in one read; `Path.open` costs as much as the read.
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             return file.readall()
 
     def read_text(self, path: Path) -> str:
@@ -251,24 +252,25 @@ def testify(wanted: frozenset[Fact], chunk: Sequence[Path]) -> frozenset[Fact]:
 
 def _witnesses(wanted: frozenset[Fact], files: Sequence[Path], job: Job) -> Iterator[Path]:
     """Files that mention a name of which it is open whether it holds a device."""
-    names = {_words_of_name(path) for _, path, _ in wanted}
+    names: dict[bytes, set[bytes]] = {}  # what a file has to mention: the name, and an owner
+    for _, dotted, _ in wanted:
+        *_, owner, name = dotted.split(".")
+        names.setdefault(name.encode(), set()).add(owner.encode() if owner[:1].isupper() else b"")
     for path in files:
         try:
             data = job.read(path)
         except OSError:
             continue  # reported already
         # Most files have none of these names in any form, which is quick to see.
-        likely = [words for words in names if all(word in data for word in words)]
+        likely = [
+            name
+            for name, owners in names.items()
+            if name in data and any(owner in data for owner in owners)
+        ]
         if likely:
-            found = frozenset(words_of(data))
-            if any(words <= found for words in likely):
+            found = {b"", *words_of(data)}
+            if any(name in found and not names[name].isdisjoint(found) for name in likely):
                 yield path
-
-
-def _words_of_name(path: str) -> frozenset[bytes]:
-    """Words that a file has which uses a name: the name, and the class that it belongs to."""
-    *_, owner, name = path.split(".")
-    return frozenset(word.encode() for word in (owner, name) if word is name or owner[:1].isupper())
 
 
 def with_deep_stack(function: Callable[[], _T]) -> _T:
