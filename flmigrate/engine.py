@@ -293,16 +293,16 @@ def _rounds(
         if is_done:
             # All fixes are made: what they left unused goes before the rules look again.
             leftovers = _leftovers(unit, settings, project, contexts[0], context)
-            chosen, state.postponed = _chosen(leftovers, source, settings, state)
+            chosen, state.postponed = _chosen(leftovers, context, settings, state)
             if chosen:
                 apply(context, original, chosen, state)
                 continue
         findings = _findings(unit, settings, context, state)
         state.pending |= context.devices.pending | context.backends.pending
-        chosen, state.postponed = _chosen(findings, source, settings, state)
+        chosen, state.postponed = _chosen(findings, context, settings, state)
         if chosen and not state.fixed:
             findings += _import_along(unit, settings, context)
-            chosen, state.postponed = _chosen(findings, source, settings, state)
+            chosen, state.postponed = _chosen(findings, context, settings, state)
         arms_went = Branch in state.kinds and not have(chosen, Branch)
         if leftovers is None and ((not chosen and state.fixed) or (chosen and arms_went)):
             leftovers = _leftovers(unit, settings, project, contexts[0], context)
@@ -311,7 +311,7 @@ def _rounds(
             apart = [f for f in leftovers if brought.isdisjoint(_WORD.findall(text_of(f, context)))]
             if apart:
                 taken = [finding for finding, _ in chosen]
-                chosen, postponed = _chosen([*taken, *apart], source, settings, state)
+                chosen, postponed = _chosen([*taken, *apart], context, settings, state)
                 state.postponed |= postponed
         if not chosen and not is_given:
             vendor = settings.vendor_at_rest or _vendor_of(state.text, settings)
@@ -331,9 +331,9 @@ def _rounds(
 
 
 def _chosen(
-    findings: Sequence[Finding], source: Source, settings: Settings, state: Progress
+    findings: Sequence[Finding], context: Context, settings: Settings, state: Progress
 ) -> tuple[list[tuple[Finding, Fix]], bool]:
-    return choose(applicable(findings, state, unsafe=settings.unsafe_fixes), source)
+    return choose(applicable(findings, state, unsafe=settings.unsafe_fixes), context)
 
 
 def _import_along(unit: Unit, settings: Settings, context: Context) -> list[Finding]:

@@ -9,11 +9,10 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.project import Fact
-from flmigrate.analysis.source import Source, parsed, position_in
+from flmigrate.analysis.source import Source, position_in
 from flmigrate.findings import (
     Applicability,
     Branch,
@@ -24,12 +23,7 @@ from flmigrate.findings import (
     Span,
     Statement,
 )
-from flmigrate.guard import GuardError
 from flmigrate.origins import origin
-from flmigrate.rounds import have
-
-if TYPE_CHECKING:
-    from flmigrate.codemods.islands import Applied
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _REMOVING = (Branch, Import, Removal, Statement)
@@ -43,8 +37,7 @@ class Progress:
 
     ``applied`` are the fixes of the last round, ``kinds`` the types of all edits so far;
     ``postponed`` says that the last round left fixes to the next, ``refused`` of fixes that are
-    not made why. ``rounds`` are the changes made so far, and ``since`` is how many of them came
-    before the last round, which may have made two. ``tree`` is that of ``text`` if it is known.
+    not made why. ``tree`` is that of ``text`` where it is known.
     """
 
     text: str
@@ -56,7 +49,6 @@ class Progress:
     refused: dict[tuple[str, str], str] = field(default_factory=dict)
     edited: list[tuple[Span, ...]] = field(default_factory=list)
     rounds: list[Sequence[tuple[Span, str]]] = field(default_factory=list)
-    since: int = 0
     tree: ast.Module | None = None
     pending: set[Fact] = field(default_factory=set)
 
@@ -103,73 +95,33 @@ def apply(
     ``original`` is the file before the first round, in which fixed findings have their places.
     """
     from flmigrate.codemods.errors import EditError  # with LibCST, which only a rewrite needs
+    from flmigrate.codemods.islands import apply_edits
 
     pending = list(chosen)
-    state.applied, state.tree, state.since = [], None, len(state.rounds)
+    state.applied, state.tree = [], None
     while pending:
+        edits = [edit for _, fix in pending for edit in fix.edits]
         try:
-            stages = list(_made(context.source, pending))
+            applied = apply_edits(context.source.text, context.source.tree, edits)
         except EditError as error:
-            near = [p for p in pending if any(e.span.overlaps(error.span) for e in p[1].edits)]
-            branches = [pair for pair in near if have([pair], Branch)]
-            culprits = branches or near
+            culprits = [p for p in pending if any(e.span.overlaps(error.span) for e in p[1].edits)]
             for finding, fix in culprits or pending:
                 state.refused[key_of(finding, fix)] = ""
             if any(isinstance(e, Import) and e.move for _, fix in culprits for e in fix.edits):
                 return  # what uses the name is to be looked at again, as it stays
-            # An arm that stays is looked at again, too.
-            gone = [edit.span for _, fix in branches for edit in fix.edits]
-            pending = [p for p in pending if p not in culprits and not _lies_in(p[1], gone)]
+            pending = [p for p in pending if p not in culprits]
             if not culprits or not (state.fixed or any(f.code != _IMPORT for f, _ in pending)):
                 pending = []  # the import of the target is for what was moved
             continue
         state.applied = pending
+        state.kinds.update(edit.__class__ for edit in edits)
         for finding, fix in pending:
-            state.kinds.update(edit.__class__ for edit in fix.edits)
             spans = tuple(origin(edit.span, state.rounds) for edit in fix.edits)
             state.edited.append(spans)
             state.fixed.append(moved(finding, origin(finding.span, state.rounds), original.starts))
-        state.rounds += (applied.changes for applied in stages)
-        state.text, state.tree = stages[-1].text, stages[-1].tree
+        state.rounds.append(applied.changes)
+        state.text, state.tree = applied.text, applied.tree
         return
-
-
-def _lies_in(fix: Fix, spans: Sequence[Span]) -> bool:
-    return any(span.overlaps(edit.span) for span in spans for edit in fix.edits)
-
-
-def _made(source: Source, pending: Sequence[tuple[Finding, Fix]]) -> Iterator[Applied]:
-    """The text after its edits, first in place, then with the branches taken out.
-
-    Raises ``EditError`` with a span of ``source``.
-    """
-    from flmigrate.codemods.errors import EditError
-    from flmigrate.codemods.islands import apply_edits
-
-    edits = [edit for _, fix in pending for edit in fix.edits]
-    branches = [edit for edit in edits if isinstance(edit, Branch)]
-    others = [edit for edit in edits if not isinstance(edit, Branch)]
-    if not branches or not others:
-        yield apply_edits(source.text, source.tree, edits)
-        return
-    applied = apply_edits(source.text, source.tree, others)
-    yield applied
-    after = [e._replace(span=_shifted(e.span, applied.changes)) for e in branches]
-    try:
-        tree = parsed(applied.text, source.path)
-    except SyntaxError as error:
-        raise GuardError(f"the new text would not parse: {error.msg}") from error
-    try:
-        yield apply_edits(applied.text, tree, after)
-    except EditError as error:
-        raise EditError(str(error), origin(error.span, [applied.changes])) from error
-
-
-def _shifted(span: Span, changes: Sequence[tuple[Span, str]]) -> Span:
-    """Where a statement is after changes before and inside it."""
-    sizes = [(old, len(new) - (old.end - old.start)) for old, new in changes]
-    start = span.start + sum(size for old, size in sizes if old.end <= span.start)
-    return Span(start, span.end + sum(size for old, size in sizes if old.end <= span.end))
 
 
 def take_back(before: Context, after: Context, state: Progress) -> bool:
@@ -192,7 +144,7 @@ def take_back(before: Context, after: Context, state: Progress) -> bool:
     if causes:
         state.fixed = state.fixed[: -len(applied)]
         state.edited = state.edited[: -len(applied)]
-        del state.rounds[state.since :]
+        state.rounds.pop()
         state.tree = None
         state.text = before.source.text
     return bool(causes)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
+from flmigrate.analysis.context import Context
 from flmigrate.analysis.source import Source
+from flmigrate.analysis.vocabulary import may_concern
 from flmigrate.findings import (
     Arguments,
     Branch,
@@ -14,9 +17,14 @@ from flmigrate.findings import (
     Finding,
     Fix,
     Members,
+    Rename,
     Span,
     Statement,
+    Text,
 )
+
+_IN_PLACE = (Arguments, Expression, Members, Rename, Text)
+"""Edits that take no statement away and move none."""
 
 Chosen = tuple[Finding, Fix]
 
@@ -26,12 +34,13 @@ def have(chosen: Sequence[Chosen], kind: type) -> bool:
     return any(isinstance(edit, kind) for _, fix in chosen for edit in fix.edits)
 
 
-def choose(candidates: Iterable[Chosen], source: Source) -> tuple[list[Chosen], bool]:
-    """The fixes that can be made together, and whether others are left to the next round.
+def choose(candidates: Iterable[Chosen], context: Context) -> tuple[list[Chosen], bool]:
+    """The fixes that can be made together, and whether there may be others in the next round.
 
-    Where two overlap the enclosing one wins; the inner place is found again next time. In arms
-    that a branch keeps, code is edited before it moves; but where another branch is inside, that
-    one is decided first.
+    Where two overlap the enclosing one wins; the inner place is found again next time. Branches
+    go first. What they keep is looked at in its new place, and so is what decides whether they
+    are reached: a test that has its new name does not compare with one that has the old. Along
+    with them goes what changes expressions elsewhere.
     """
     ordered = sorted(candidates, key=lambda pair: _extent(pair[1]))
     branches = [pair for pair in ordered if have([pair], Branch)]
@@ -40,46 +49,55 @@ def choose(candidates: Iterable[Chosen], source: Source) -> tuple[list[Chosen], 
         chosen = _together(others)
         return chosen, len(chosen) < len(others)
     chosen = _together(branches)
-    moves = _Moves.of(chosen, [pair for pair in branches if pair not in chosen], source)
-    fates = [(pair, {moves.fate(edit.span) for edit in pair[1].edits}) for pair in others]
-    stays = [pair for pair, fate in fates if fate == {"stays"}]
-    goes = [pair for pair, fate in fates if fate == {"goes"}]
-    chosen += _together(stays)
-    return chosen, len(chosen) + len(goes) < len(ordered)
+    if len(chosen) < len(branches):
+        return chosen, True
+    taken = [edit for _, fix in chosen for edit in fix.edits if isinstance(edit, Branch)]
+    around = [_around(context.source, edit.span) for edit in taken]
+    chosen += _together(pair for pair in others if _is_elsewhere(pair[1], around))
+    waits = len(chosen) < len(ordered)
+    return chosen, waits or any(_keeps_vendor_code(edit, context) for edit in taken)
 
 
-@dataclass(frozen=True, slots=True)
-class _Moves:
-    """What the branches of a round leave of the text: ``taken`` and ``waiting`` are the spans of
-    those that are made and of those that are not, ``kept`` the arms that stay: header and suite.
-    """
+class _Around(NamedTuple):
+    """What is around a statement: the outermost one with a condition (it may be that itself), and
+    those beside it."""
 
-    taken: list[Span]
-    waiting: list[Span]
-    kept: list[tuple[Span, Span]]
+    condition: Span
+    siblings: frozenset[Span]
 
-    @staticmethod
-    def of(taken: Sequence[Chosen], waiting: Sequence[Chosen], source: Source) -> _Moves:
-        from flmigrate.codemods.branches import kept_arms  # what only a rewrite needs
 
-        edits = [edit for _, fix in taken for edit in fix.edits]
-        kept = [arm for e in edits if isinstance(e, Branch) for arm in kept_arms(source, e)]
-        return _Moves(
-            [edit.span for edit in edits],
-            [edit.span for _, fix in waiting for edit in fix.edits],
-            kept,
-        )
+def _around(source: Source, span: Span) -> _Around:
+    condition: Span | None = None
+    suite: Sequence[ast.stmt] = source.tree.body
+    while True:
+        found = next((s for s in suite if source.span(s).contains(span)), None)
+        if found is None or source.span(found) == span:
+            return _Around(condition or span, frozenset(map(source.span, suite)))
+        if condition is None and isinstance(found, (ast.If, ast.Match, ast.While)):
+            condition = source.span(found)
+        suite = [child for child in ast.iter_child_nodes(found) if isinstance(child, ast.stmt)]
+        suite += (s for part in getattr(found, "handlers", ()) for s in part.body)
+        suite += (s for part in getattr(found, "cases", ()) for s in part.body)
 
-    def fate(self, span: Span) -> str:
-        """``stays`` where code can be edited in this round, ``goes`` where an arm takes it along,
-        and ``waits`` where what becomes of it is seen in the next round."""
-        if any(span.overlaps(other) for other in self.waiting):
-            return "waits"
-        around = [other for other in self.taken if span.overlaps(other)]
-        if not around or any(suite.contains(span) for _, suite in self.kept):
-            return "stays"
-        reaches = any(span.overlaps(part) for arm in self.kept for part in arm)
-        return "waits" if reaches or not around[0].contains(span) else "goes"
+
+def _is_elsewhere(fix: Fix, around: Sequence[_Around]) -> bool:
+    """Whether a fix changes nothing around branches, and takes no statement from beside them."""
+    for edit in fix.edits:
+        for place in around:
+            if edit.span.overlaps(place.condition):
+                return False
+            if not isinstance(edit, _IN_PLACE) and edit.span in place.siblings:
+                return False
+    return True
+
+
+def _keeps_vendor_code(edit: Branch, context: Context) -> bool:
+    """Whether a suite that stays has words of a vendor's, of which there may be more to say."""
+    from flmigrate.codemods.branches import kept_suites  # what only a rewrite needs
+
+    text, words = context.source.text, context.vocabulary.words
+    suites = kept_suites(context.source, edit)
+    return any(may_concern(text[span.start : span.end].encode(), words) for span in suites)
 
 
 def _together(ordered: Iterable[Chosen]) -> list[Chosen]:

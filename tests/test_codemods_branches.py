@@ -468,12 +468,14 @@ def test_what_cannot_be_done_is_refused(source: str, arms: Arms, message: str) -
     refuses(before, [Branch(span, tuple(arms))], message)
 
 
-def test_other_edits_at_the_same_time_are_refused() -> None:
+def test_edits_inside_what_moves_are_refused_and_others_are_made() -> None:
     before, [outer, inner] = marked("«if a:\n    «if b: x»»\ny\n")
     refuses(before, [Branch(outer), Branch(inner)], "two edits")
     refuses(before, [Branch(outer), Branch(outer)], "two edits")
-    name = Rename(Span(len(before) - 2, len(before) - 1), "z")
-    refuses(before, [Branch(outer), name], "apart from other edits")
+    name = Rename(Span(before.index("x"), before.index("x") + 1), "z")
+    refuses(before, [Branch(outer), name], "two edits")
+    beside = Rename(Span(len(before) - 2, len(before) - 1), "z")
+    assert apply_edits(before, ast.parse(before), [beside, Branch(outer)]).text == "z\n"
     refuses(before, [name, Branch(outer)], "apart from other edits")
 
 

@@ -71,8 +71,8 @@ def take_branches(
         raise EditError(message, edits[0].span) from error
 
 
-def kept_arms(source: Source, edit: Branch) -> list[tuple[Span, Span]]:
-    """The header and the suite of each arm that stays; none where it cannot be told."""
+def kept_suites(source: Source, edit: Branch) -> list[Span]:
+    """The suites of the arms that stay; none where the edit is not of a whole statement."""
     positions = Positions(source.text, source.starts)
     try:
         place = find_place(source.tree, positions, edit.span)
@@ -80,7 +80,7 @@ def kept_arms(source: Source, edit: Branch) -> list[tuple[Span, Span]]:
     except EditError:
         return []
     kept = [arms[number] for number, _ in edit.arms]
-    return [(arm.head, Span(arm.start, positions.end(arm.body[-1]))) for arm in kept]
+    return [Span(arm.start, positions.end(arm.body[-1])) for arm in kept]
 
 
 # --- one statement -------------------------------------------------------------------------

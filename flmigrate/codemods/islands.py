@@ -114,14 +114,16 @@ def apply_edits(text: str, tree: ast.Module, edits: Sequence[Edit]) -> Applied:
         return Applied(text, ())
     starts = line_starts(text)
     check_nesting(edits)
-    if isinstance(edits[0], Branch):  # then all of them are
+    branches = [edit for edit in edits if isinstance(edit, Branch)]
+    if branches:
         from flmigrate.codemods.branches import take_branches
 
-        moved, after = take_branches(
-            Positions(text, starts), tree, [edit for edit in edits if isinstance(edit, Branch)]
-        )
+        moved, after = take_branches(Positions(text, starts), tree, branches)
+        rest = [edit for edit in edits if not isinstance(edit, Branch)]
+        others = apply_edits(text, tree, rest).changes
         moved = [small for change in moved for small in minimal(text, change)]
-        return Applied(splice(text, moved), tuple(moved), after)
+        made = sorted([*moved, *others])
+        return Applied(splice(text, made), tuple(made), None if others else after)
     whole = [edit for edit in edits if isinstance(edit, Removal)]
     edits = [edit for edit in edits if not isinstance(edit, Removal)]
     added, edits = _additions(Positions(text, starts), tree, edits)

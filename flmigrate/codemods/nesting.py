@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flmigrate.codemods.errors import EditError
-from flmigrate.findings import Arguments, Branch, Edit, Expression, Import, Members, Statement, Text
+from flmigrate.findings import Arguments, Edit, Expression, Import, Members, Statement, Text
 
 
 def wraps_itself(edit: Edit) -> bool:
@@ -21,12 +21,8 @@ def application_order(edits: Sequence[Edit]) -> list[Edit]:
 def check_nesting(edits: Sequence[Edit]) -> None:
     """Raise ``EditError`` when carrying out one edit would lose or tear another.
 
-    Statements that are moved (``Branch``) are not edited at the same time.
+    In statements that are moved (``Branch``) nothing else is edited.
     """
-    if any(isinstance(edit, Branch) for edit in edits):
-        for edit in edits:
-            if not isinstance(edit, Branch):
-                raise EditError("branches are taken out apart from other edits", edit.span)
     around: list[Edit] = []
     for edit in sorted(edits, key=_outermost_first):
         while around and around[-1].span.end <= edit.span.start:
