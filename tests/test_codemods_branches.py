@@ -476,7 +476,7 @@ def test_edits_inside_what_moves_are_refused_and_others_are_made() -> None:
     refuses(before, [Branch(outer), name], "two edits")
     beside = Rename(Span(len(before) - 2, len(before) - 1), "z")
     assert apply_edits(before, ast.parse(before), [beside, Branch(outer)]).text == "z\n"
-    refuses(before, [name, Branch(outer)], "apart from other edits")
+    refuses(before, [name, Branch(outer)], "two edits")
 
 
 # --- any chain -----------------------------------------------------------------------------
