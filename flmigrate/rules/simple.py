@@ -1,0 +1,98 @@
+"""Code without an implementation of its own: it selects names, moves, synchronises or seeds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from flmigrate.analysis.context import Context
+
+_SIMPLE_METHODS = frozenset({"to", "cuda", "npu", "musa", "mlu", "gcu", "append", "add"})
+_SIMPLE_CALLS = frozenset(
+    "torch.device builtins.str builtins.int torch.distributed.init_process_group".split()
+)
+
+
+def is_simple(context: Context, suite: Sequence[ast.stmt]) -> bool:
+    """Whether statements do no more than select names, move, synchronise or seed."""
+    return all(_is_simple_statement(context, statement) for statement in suite)
+
+
+def _is_simple_statement(context: Context, statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Pass() | ast.Continue() | ast.Break():
+            return True
+        case ast.Import():
+            return all(_is_of_torch(context, alias.name) for alias in statement.names)
+        case ast.ImportFrom():
+            return _is_of_torch(context, context.scopes.absolute(statement))
+        case ast.Assign() | ast.AnnAssign():
+            return statement.value is None or is_simple_value(context, statement.value)
+        case ast.Return():
+            return statement.value is None or is_simple_value(context, statement.value)
+        case ast.Expr():
+            return is_simple_value(context, statement.value)
+        case ast.If():
+            return is_simple(context, statement.body) and is_simple(context, statement.orelse)
+        case ast.With():
+            items = statement.items
+            simple = all(is_simple_value(context, item.context_expr) for item in items)
+            named = any(item.optional_vars is not None for item in items)
+            return simple and not named and is_simple(context, statement.body)
+    return False
+
+
+def _is_of_torch(context: Context, module: str) -> bool:
+    """Whether a module is PyTorch's or a plug-in's; others hold implementations to choose from."""
+    return module.partition(".")[0] in ("torch", *context.vocabulary.plugins)
+
+
+def is_simple_value(context: Context, value: ast.expr) -> bool:
+    match value:
+        case ast.Constant() | ast.Name() | ast.Attribute() | ast.JoinedStr() | ast.Subscript():
+            return True
+        case ast.Tuple() | ast.List() | ast.Set():
+            return all(is_simple_value(context, element) for element in value.elts)
+        case ast.Dict():
+            return all(is_simple_value(context, element) for element in value.values)
+        case ast.Yield():
+            return value.value is None or is_simple_value(context, value.value)
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp():
+            return context.predicates.is_pure(value)
+        case ast.Call():
+            arguments = [*value.args, *(keyword.value for keyword in value.keywords)]
+            if not all(is_simple_value(context, argument) for argument in arguments):
+                return False
+            reference = context.reference_at.get(value.func)
+            if reference is not None and reference.entry is not None:
+                return reference.entry.status not in ("none", "keep")
+            if context.names.resolve(value.func).only in _SIMPLE_CALLS:
+                return True
+            is_method = isinstance(value.func, ast.Attribute)
+            return is_method and context.names.called_name(value) in _SIMPLE_METHODS
+    return False
+
+
+def only_acts(context: Context, suite: Sequence[ast.stmt]) -> bool:
+    """Whether a suite synchronises, seeds, clears or imports, and gives no value to anything.
+
+    An entry for the vendor in a table, ``EMPTY_CACHE["npu"] = ...``, is none that others read.
+    """
+    return all(
+        isinstance(statement, ast.Expr | ast.Pass | ast.Import) or _is_entry(context, statement)
+        for statement in suite
+    )
+
+
+def _is_entry(context: Context, statement: ast.stmt) -> bool:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        return False
+    [target] = statement.targets
+    key = target.slice if isinstance(target, ast.Subscript) else None
+    kind = context.predicates.device_type(key) if key is not None else ""
+    vendor = context.vocabulary.vendors.vendor_of_device(kind)
+    return vendor is not None and context.predicates.is_gone(vendor)
+
+
+def is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not isinstance(node.value, str)
