@@ -16,6 +16,7 @@ from flmigrate.analysis.disuse import Disuse, Group
 from flmigrate.analysis.leftovers import Leftovers
 from flmigrate.analysis.reexports import reexports
 from flmigrate.findings import Finding, Fix, Import, Removal, Severity
+from flmigrate.rules.emptied import emptied
 
 UsedElsewhere = Callable[[frozenset[str], frozenset[str]], frozenset[str]]
 """Which of the module's names other files use; the second set are those that text may name."""
@@ -29,6 +30,10 @@ def check(
     ``used_elsewhere`` is ``None`` where no other file can be asked; public names of the module
     stay then.
     """
+    idle = list(emptied(before, after))
+    if idle:  # what only their tests read is looked for when they are gone
+        yield from idle
+        return
     leftovers = Leftovers(before, after, used_elsewhere is not None)
     disuse = Disuse(leftovers)
     asked: set[str] = set()
