@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.kinds import Verdict
@@ -73,12 +73,8 @@ def _settled_arm(context: Context, arms: Sequence[Arm], arm: Arm, decided: Decid
     message = f"a branch for {', '.join(sorted(arm.vendors))} alone stays: {obstacle.why}"
     fix = None
     if obstacle.may_go:
-        kept = [(i, "") for i, other in enumerate(arms) if other is not arm and other.test]
-        if arms[-1].test is None:
-            kept.append((len(arms) - 1, None))  # type: ignore[arg-type]
-        if arm.holds is False:
-            branch = Branch(context.source.span(arms[0].branch), tuple(kept))
-            fix = Fix("Take the arm out", (branch,), Applicability.UNSAFE)
+        branch = Branch(context.source.span(arms[0].branch), tuple(_without(arms, arm)))
+        fix = Fix("Take the branch as decided", (branch,), Applicability.UNSAFE)
     severity = severity_of(context, arm.test)
     if severity is Severity.ERROR:
         message += "; its test raises on the target"
@@ -86,6 +82,16 @@ def _settled_arm(context: Context, arms: Sequence[Arm], arm: Arm, decided: Decid
         context.finding("FL201", message, arm.test, severity=severity, fix=fix, note=True)
     )
     return None
+
+
+def _without(arms: Sequence[Arm], arm: Arm) -> Iterator[tuple[int, str | None]]:
+    """What stays of a chain of which one arm's test is taken as decided, as ``Branch`` has it."""
+    for number, other in enumerate(arms):
+        if other is arm and arm.holds:
+            yield number, None
+            return
+        if other is not arm:
+            yield number, None if other.test is None else ""
 
 
 def look_at_cases(context: Context, node: ast.Match, decided: Decided) -> None:

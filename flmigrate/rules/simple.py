@@ -11,6 +11,10 @@ _SIMPLE_METHODS = frozenset({"to", "cuda", "npu", "musa", "mlu", "gcu", "append"
 _SIMPLE_CALLS = frozenset(
     "torch.device builtins.str builtins.int torch.distributed.init_process_group".split()
 )
+# What chooses whether a test runs: ``skipUnless(available, "why")(test)``.
+_SKIPS = frozenset(
+    "unittest.skip unittest.skipIf unittest.skipUnless pytest.mark.skip pytest.mark.skipif".split()
+)
 
 
 def is_simple(context: Context, suite: Sequence[ast.stmt]) -> bool:
@@ -34,6 +38,10 @@ def _is_simple_statement(context: Context, statement: ast.stmt) -> bool:
             return is_simple_value(context, statement.value)
         case ast.If():
             return is_simple(context, statement.body) and is_simple(context, statement.orelse)
+        case ast.Try(finalbody=[]):
+            handled = all(is_simple(context, handler.body) for handler in statement.handlers)
+            tried = [*statement.body, *statement.orelse]
+            return handled and is_simple(context, tried)
         case ast.With():
             items = statement.items
             simple = all(is_simple_value(context, item.context_expr) for item in items)
@@ -57,6 +65,11 @@ def is_simple_value(context: Context, value: ast.expr) -> bool:
             return all(is_simple_value(context, element) for element in value.values)
         case ast.Yield():
             return value.value is None or is_simple_value(context, value.value)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mod(), right=right):
+            is_text = isinstance(left, ast.JoinedStr) or (
+                isinstance(left, ast.Constant) and isinstance(left.value, str)
+            )
+            return is_text and is_simple_value(context, right)
         case ast.Compare() | ast.BoolOp() | ast.UnaryOp():
             return context.predicates.is_pure(value)
         case ast.Call():
@@ -66,7 +79,11 @@ def is_simple_value(context: Context, value: ast.expr) -> bool:
             reference = context.reference_at.get(value.func)
             if reference is not None and reference.entry is not None:
                 return reference.entry.status not in ("none", "keep")
-            if context.names.resolve(value.func).only in _SIMPLE_CALLS:
+            if isinstance(value.func, ast.Call):
+                return context.names.resolve(value.func.func).only in _SKIPS and is_simple_value(
+                    context, value.func
+                )
+            if context.names.resolve(value.func).only in _SIMPLE_CALLS | _SKIPS:
                 return True
             is_method = isinstance(value.func, ast.Attribute)
             return is_method and context.names.called_name(value) in _SIMPLE_METHODS

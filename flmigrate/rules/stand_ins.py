@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from flmigrate.analysis.context import Context
 from flmigrate.rules.chains import Arm, following, tests_beside
+from flmigrate.rules.named_indices import only_name_indices
 from flmigrate.rules.simple import only_acts
 
 # What starts something that a program needs once: some other code has to start it too.
@@ -22,6 +23,8 @@ def has_stand_in(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
     if only_acts(context, arm.suite):
         return True
     if names_canonical(context, around):
+        return True
+    if only_name_indices(context, arm.suite):
         return True
     names = frozenset[str]().union(*(_vendors_in(context, s) for s in arm.suite))
     otherwise = arms[-1].suite if arms[-1].test is None else following(context, arms, arm)
