@@ -85,9 +85,32 @@ def is_simple_value(context: Context, value: ast.expr) -> bool:
                 )
             if context.names.resolve(value.func).only in _SIMPLE_CALLS | _SKIPS:
                 return True
-            is_method = isinstance(value.func, ast.Attribute)
-            return is_method and context.names.called_name(value) in _SIMPLE_METHODS
+            if isinstance(value.func, ast.Attribute):
+                if context.names.called_name(value) in _SIMPLE_METHODS:
+                    return True
+            body = _body_of(context, value)
+            return body is not None and is_simple(context, body)
     return False
+
+
+def _body_of(context: Context, call: ast.Call) -> list[ast.stmt] | None:
+    """What a function of the file runs, if it can be no other function and calls none itself.
+
+    Public methods may be another's to override.
+    """
+    found = context.slots.callee(call)
+    if not isinstance(found, ast.FunctionDef) or found.decorator_list:
+        return None
+    is_method = isinstance(context.scopes.parents.get(found), ast.ClassDef)
+    if is_method and not found.name.startswith("_"):
+        return None
+    for part in ast.walk(found):
+        if isinstance(part, ast.Call):
+            if context.slots.callee(part) is not None:
+                return None
+        elif isinstance(part, ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal):
+            return None
+    return found.body
 
 
 def only_acts(context: Context, suite: Sequence[ast.stmt]) -> bool:
@@ -95,10 +118,15 @@ def only_acts(context: Context, suite: Sequence[ast.stmt]) -> bool:
 
     An entry for the vendor in a table, ``EMPTY_CACHE["npu"] = ...``, is none that others read.
     """
-    return all(
-        isinstance(statement, ast.Expr | ast.Pass | ast.Import) or _is_entry(context, statement)
-        for statement in suite
-    )
+    return all(_only_acts(context, statement) for statement in suite)
+
+
+def _only_acts(context: Context, statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        body = _body_of(context, statement.value)
+        return body is None or only_acts(context, body)
+    simple = isinstance(statement, ast.Expr | ast.Pass | ast.Import)
+    return simple or _is_entry(context, statement)
 
 
 def _is_entry(context: Context, statement: ast.stmt) -> bool:

@@ -15,6 +15,7 @@ from flmigrate.analysis.context import Context
 from flmigrate.analysis.disuse import Disuse, Group
 from flmigrate.analysis.leftovers import Leftovers
 from flmigrate.analysis.reexports import reexports
+from flmigrate.analysis.unused_methods import Mentioned, unused_methods
 from flmigrate.findings import Finding, Fix, Import, Removal, Severity
 from flmigrate.rules.emptied import emptied
 
@@ -23,12 +24,15 @@ UsedElsewhere = Callable[[frozenset[str], frozenset[str]], frozenset[str]]
 
 
 def check(
-    before: Context, after: Context, used_elsewhere: UsedElsewhere | None = None
+    before: Context,
+    after: Context,
+    used_elsewhere: UsedElsewhere | None = None,
+    mentioned: Mentioned | None = None,
 ) -> Iterator[Finding]:
     """Findings for names that ``before`` read and ``after``, the same file rewritten, does not.
 
-    ``used_elsewhere`` is ``None`` where no other file can be asked; public names of the module
-    stay then.
+    ``used_elsewhere`` and ``mentioned`` are ``None`` where no other file can be asked; public names
+    of the module, and methods, stay then.
     """
     idle = list(emptied(before, after))
     if idle:  # what only their tests read is looked for when they are gone
@@ -49,6 +53,9 @@ def check(
         found = used_elsewhere(names, own)
         used |= found
         disuse.keep(found)
+    if mentioned is not None:
+        for method in unused_methods(leftovers, mentioned):
+            yield _finding(after, Group((method.name,), (method,), ()))
     groups = disuse.groups()
     for group in groups:
         yield _finding(after, group)
