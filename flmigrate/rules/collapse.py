@@ -18,6 +18,7 @@ from flmigrate.rules.simple import is_number, is_simple, is_simple_value, only_a
 from flmigrate.rules.stand_ins import (
     alike,
     alike_suite,
+    chosen_beside,
     equals_another,
     has_stand_in,
     names_canonical,
@@ -111,6 +112,8 @@ def obstacle_to_choice(
         return None
     vendors = {v for a in context.predicates.atoms(test) for v in a.vendors}
     if vendors and vendors <= set(context.drop_vendors):
+        return None
+    if chosen_beside(context, gone):
         return None
     names = context.predicates.vendors_in(gone)
     if any(context.predicates.is_gone(v) for v in names) and not names_canonical(context, [kept]):

@@ -23,7 +23,7 @@ def look_at_choice(context: Context, node: ast.IfExp, decided: Decided) -> None:
     vendors = vendors_of(context, node.test)
     decided.tests.update(atom.node for atom in predicates.atoms(node.test))
     why = collapse.obstacle_to_choice(context, kept, gone, node.test)
-    edit = Expression(context.source.span(node), "__0__", (context.source.span(kept),))
+    edit = _without_choice(context, node, kept)
     if why is not None:
         keep(context, node.test, decided)
         context.protect(gone)
@@ -40,6 +40,23 @@ def look_at_choice(context: Context, node: ast.IfExp, decided: Decided) -> None:
     decided.findings.append(
         context.finding("FL201", message, node, severity=Severity.INFO, fix=fix)
     )
+
+
+def _without_choice(context: Context, node: ast.IfExp, kept: ast.expr) -> Expression | Members:
+    """The value that stays, in the place of its choice; an empty one is added to nothing."""
+    parent = context.scopes.parents.get(node)
+    is_empty = isinstance(kept, ast.List | ast.Tuple) and not kept.elts
+    if isinstance(parent, ast.Starred) and is_empty:
+        whole = context.scopes.parents.get(parent)
+        if isinstance(whole, ast.List | ast.Tuple | ast.Set) and len(whole.elts) > 1:
+            return Members(context.source.span(whole), (whole.elts.index(parent),))
+    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add) and is_empty:
+        other = parent.left if parent.right is node else parent.right
+        is_new = isinstance(other, ast.List | ast.Tuple | ast.BinOp | ast.ListComp)
+        # A list that has a name would be the same list afterwards, not one like it.
+        if is_new:
+            return Expression(context.source.span(parent), "__0__", (context.source.span(other),))
+    return Expression(context.source.span(node), "__0__", (context.source.span(kept),))
 
 
 def look_at_assertion(context: Context, node: ast.Assert, decided: Decided) -> None:

@@ -99,6 +99,22 @@ def equals_another(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
     return any(own == alike_suite(context, other) for other in others if other)
 
 
+def chosen_beside(context: Context, value: ast.expr) -> bool:
+    """Whether the statement chooses the same for the canonical vendor elsewhere.
+
+    ``(["cuda"] if cuda_there else []) + (["npu"] if is_npu() else [])``
+    """
+    statement = context.statement(value)
+    if statement is None:
+        return False
+    for part in ast.walk(statement):
+        if isinstance(part, ast.IfExp) and value not in (part.body, part.orelse):
+            if alike(context, part.body) == alike(context, value):
+                if names_canonical(context, [part.test, part.body]):
+                    return True
+    return False
+
+
 def alike_suite(context: Context, suite: Sequence[ast.stmt]) -> str:
     return ";".join(alike(context, statement) for statement in suite)
 
