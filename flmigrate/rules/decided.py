@@ -13,6 +13,7 @@ import ast
 from flmigrate.analysis.context import Context
 from flmigrate.rules.decided_arms import look_at_cases, look_at_chain
 from flmigrate.rules.decided_loops import look_at_filters, look_at_loop
+from flmigrate.rules.decided_skips import look_at_skips
 from flmigrate.rules.decided_values import look_at_assertion, look_at_choice, look_at_operands
 from flmigrate.rules.decisions import Decided
 
@@ -30,6 +31,7 @@ def look(context: Context) -> Decided:
                 look_at_choice(context, node, decided)
             else:
                 look_at_assertion(context, node, decided)
+    look_at_skips(context, decided)
     for node in sorted(context.scopes.nodes[ast.BoolOp], key=context.source.start):
         look_at_operands(context, node, decided)
     for node in context.scopes.nodes[ast.Match]:

@@ -55,13 +55,17 @@ def _without_filter(
 ) -> Expression | None:
     """The comprehension without one filter, which stands behind ``before``."""
     whole = context.scopes.parents.get(part)
-    if not isinstance(whole, ast.ListComp | ast.SetComp | ast.DictComp):
-        return None  # the parentheses of a generator may be those of the call around it
+    if not isinstance(whole, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        return None
     if holds_of(context, condition) is not True or not context.predicates.settles(condition):
         return None
     if context.is_protected(whole):
         return None
     source, span = context.source, context.source.span(whole)
+    call = context.scopes.parents.get(whole)
+    if isinstance(call, ast.Call) and whole in call.args:
+        if not source.text[source.end(call.func) : span.start].strip():
+            span = source.span(call)  # its parentheses are those of the generator
     end = source.end(before)
     between = _FILTER.fullmatch(source.text, end, source.start(condition))
     if between is None:
