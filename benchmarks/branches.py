@@ -28,7 +28,7 @@ from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, may_concern
 from flmigrate.config import Config
 from flmigrate.encoding import decode
 from flmigrate.findings import Outcome
-from flmigrate.rules.collapse import arms_of, is_elif
+from flmigrate.rules.chains import arms_of, is_elif
 from flmigrate.runner import Job, rewrite_files, vocabulary_for, with_deep_stack
 
 PACKAGES = ("accelerate", "transformers", "diffusers", "mmengine", "ultralytics")

@@ -413,8 +413,10 @@ def _leftovers(
 
     findings = list(unreachable.check(before, after))
     if not findings:  # what only they use is looked for when they are gone
-        elsewhere = project.users(Path(unit.path)) if project is not None else None
-        findings = list(unused.check(before, after, elsewhere))
+        path = Path(unit.path)
+        elsewhere = project.users(path) if project is not None else None
+        mentioned = project.mentions(path) if project is not None else None
+        findings = list(unused.check(before, after, elsewhere, mentioned))
     return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
 
 

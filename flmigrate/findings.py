@@ -124,8 +124,9 @@ class Import(NamedTuple):
     (``"torch_npu"``, ``"torch.cuda"``, ``"autocast"``). ``move`` gives aliases a new home:
     ``(alias, new module or None for a plain import, new name)``; the local name stays bound,
     with ``as`` where it would change, except for the aliases in ``free``, whose uses are renamed
-    too. ``add`` are complete import statements put on lines of their own directly before the
-    statement; they may end in a comment.
+    too. ``again`` lists names that are bound to themselves once more, ``a as a``, which says that
+    they are imported for others. ``add`` are complete import statements put on lines of their own
+    directly before the statement; they may end in a comment.
     An import left with no alias is removed; a suite left empty gets ``pass``.
     """
 
@@ -134,6 +135,7 @@ class Import(NamedTuple):
     move: tuple[tuple[str, str | None, str], ...] = ()
     add: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
 
 
 class Statement(NamedTuple):

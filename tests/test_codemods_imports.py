@@ -288,6 +288,21 @@ def test_added_imports(source: str, change: dict[str, Any], after: str, comments
     check(before, [Import(span, **change)], after, loses=loses, gains=gains)
 
 
+@pytest.mark.parametrize(
+    ("source", "names", "after"),
+    [
+        ("«from a import b»\n", ("b",), "from a import b as b\n"),
+        ("«import a, b»\n", ("b",), "import a, b as b\n"),
+        ("«from a import (b, c)»  # d\n", ("b", "c"), "from a import (b as b, c as c)  # d\n"),
+        ("«from a import (\n    b,  # c\n    d\n)»\n", ("b", "d"),
+         "from a import (\n    b as b,  # c\n    d as d\n)\n"),
+    ],
+)  # fmt: skip
+def test_names_that_are_passed_on(source: str, names: tuple[str, ...], after: str) -> None:
+    before, [span] = marked(source)
+    check(before, [Import(span, again=names)], after)
+
+
 def test_edits_of_neighbours_on_the_same_line_are_kept() -> None:
     before, [one, two, name] = marked("«import n, a»; «import n»; x = torch.«cuda»\n")
     edits: list[Edit] = [Import(one, ("n",)), Import(two, ("n",)), Rename(name, "flagos")]
@@ -300,7 +315,9 @@ def test_edits_of_neighbours_on_the_same_line_are_kept() -> None:
     [
         ("«import a»\n", {"remove": ("b",)}, "does not import 'b'"),
         ("«import a as b»\n", {"remove": ("b",)}, "does not import 'b'"),
-        ("«import a»\n", {"remove": ("a",), "move": (("a", "b", "c"),)}, "removed and moved"),
+        ("«import a»\n", {"remove": ("a",), "move": (("a", "b", "c"),)}, "two things"),
+        ("«import a.b»\n", {"again": ("a.b",)}, "cannot be bound to its own name"),
+        ("«from a import b as c»\n", {"again": ("b",)}, "cannot be bound to its own name"),
         ("«import a.b»\n", {"move": (("a.b", "c", "d"),)}, "cannot bind what 'import a.b' binds"),
         ("«import a.b»\n", {"move": (("a.b", None, "c.b"),)}, "cannot bind 'a'"),
         ("«import a»\n", {"add": ("x = 1",)}, "not an import statement"),
@@ -311,7 +328,7 @@ def test_edits_of_neighbours_on_the_same_line_are_kept() -> None:
         ("«from a import *»\n", {"remove": ("b",)}, "does not import 'b'"),
         ("«x = 1»\n", {"remove": ("b",)}, "not an import"),
         ("«import a»\n", {"free": ("a",)}, "freed that does not move"),
-        ("«import a»\n", {"move": (("a", None, "b"), ("a", None, "c"))}, "moved twice"),
+        ("«import a»\n", {"move": (("a", None, "b"), ("a", None, "c"))}, "two things"),
         ("«import a; import b»\n", {"remove": ("b",)}, "crosses the border|one whole simple"),
         ("«if x: import b»\n", {"remove": ("b",)}, "crosses the border|one whole simple"),
         ("import «a»\n", {"remove": ("a",)}, "one whole simple statement"),

@@ -106,3 +106,10 @@ def test_a_run_inside_the_package_asks_it_too(
     [result] = rewrite_paths([Path("mod.py")]).results
     assert "_flag = 2" in result.after
     assert "LIMIT" not in result.after
+
+
+def test_a_word_of_any_kind_mentions_a_name(tmp_path: Path) -> None:
+    files = {"pkg/__init__.py": "", "pkg/mod.py": "LIMIT", "pkg/a.py": "# about _flag\n"}
+    tree(tmp_path, {**files, "pkg/sub/b.py": "x = 'probes'\n", "other/c.py": "probe = 1\n"})
+    around = Neighbours([tmp_path / "pkg/mod.py"], lambda path: path.read_text("utf-8"))
+    assert around.mentioned(tmp_path / "pkg/mod.py", NAMES) == {"_flag"}

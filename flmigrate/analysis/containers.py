@@ -116,6 +116,8 @@ class Containers:
                 return Verdict.YES if Verdict.YES in found else Verdict.UNKNOWN
             case ast.AnnAssign():
                 return self._container_target(parent.target)
+            case ast.Starred() if isinstance(self.scopes.parents.get(parent), ast.List | ast.Tuple):
+                return self.display_goes(self.scopes.parents[parent])  # type: ignore[arg-type]
             case ast.For() | ast.comprehension() if display is parent.iter:
                 return self._loop_target(parent.target)
             case ast.Subscript() if display is parent.value:

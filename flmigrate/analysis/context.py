@@ -143,17 +143,19 @@ class Context:
     def same_vendor(self) -> re.Pattern[str]:
         """Matches, in a dumped tree, what names a served vendor and becomes one name.
 
-        Only whole names and the beginning of strings: ``forward_npu`` is a name of its own.
+        Only whole names, the beginning of strings and words of sentences: ``forward_npu`` is a
+        name of its own.
         """
         vocabulary, target = self.vocabulary, self.vocabulary.target
         words = {*vocabulary.device_types, *vocabulary.backends, *vocabulary.attributes}
         words |= {w for w in (target.device_type, target.backend, target.attribute) if w}
         words |= {word.upper() for word in vocabulary.device_types}
         plugins = "|".join(map(re.escape, vocabulary.plugins))
+        names = "|".join(map(re.escape, words))
         return re.compile(
-            rf"(?<=Name\(id=')(?:{plugins}|torch)(?=', ctx=Load\(\)\), attr='(?:"
-            rf"{'|'.join(map(re.escape, words))})')"
-            rf"|(?<=')(?:{'|'.join(map(re.escape, words))})(?=[':])"
+            rf"(?<=Name\(id=')(?:{plugins}|torch)(?=', ctx=Load\(\)\), attr='(?:{names})')"
+            rf"|(?<=')(?:{names})(?=[': ])"
+            rf"|(?<= )(?:{names})(?=[ .,;!?'\"])"
         )
 
     def vendor_of(self, path: str) -> str | None:

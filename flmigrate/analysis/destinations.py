@@ -113,6 +113,8 @@ class Destinations:
         path = self._flow.canonical(function.only)
         if path in self.kind.arguments:
             return Verdict.YES if self.kind.arguments[path] == position else Verdict.NO
+        if path == "pytest.param":
+            return self._flow.containers.row_goes(call, position)
         if path in ("builtins.str", "builtins.repr") or path in self.kind.results:
             return self.goes(call)
         if path == "builtins.getattr" and position < 2:

@@ -15,6 +15,7 @@ from flmigrate.analysis.bindings import Binding, Scope
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.mentions import local_names_in_text, looks_names_up, names_in_text
 from flmigrate.analysis.purity import is_pure, is_pure_definition
+from flmigrate.analysis.source import Source
 
 Key = tuple[Scope, str]
 """A name and the scope that binds it."""
@@ -60,9 +61,8 @@ class Leftovers:
         for scope in self.scopes.all():
             if not isinstance(scope.node, (ast.Module, *_FUNCTIONS)):
                 continue
-            used = self._used_before.get(self.after.names.scope_path(scope), frozenset())
             for name, bindings in scope.bindings.items():
-                if name not in used or not self.may_be_dropped(scope, name):
+                if not self.was_read(scope, name) or not self.may_be_dropped(scope, name):
                     continue
                 statements = [s for s in map(self._statement, bindings) if s is not None]
                 if len(statements) == len(bindings) and all(map(self.may_go, statements)):
@@ -86,6 +86,15 @@ class Leftovers:
         # flag for one vendor is not, once the project has no use for it.
         flags = all(_is_flag(binding.value) for binding in scope.bindings[name])
         return "def" not in kinds and flags and self._is_project and not self.is_package
+
+    def was_read(self, scope: Scope, name: str) -> bool:
+        """Whether the file read a name before its rewriting."""
+        path = self.after.names.scope_path(scope)
+        return name in self._used_before.get(path, frozenset())
+
+    def stands_in_text(self, name: str) -> bool:
+        """Whether text of the file names it, ``__all__`` say, or a function declares it."""
+        return name in self._declared or name in self._in_text
 
     @cached_property
     def _used_before(self) -> dict[str, frozenset[str]]:
@@ -163,13 +172,21 @@ class Leftovers:
             return False
         if not source.has_own_lines(statement):
             return False
-        first, _ = source.position(span.start)
-        last, _ = source.position(max(span.start, span.end - 1))
-        lines = [source.line_text(line) for line in range(first, last + 1)]
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            if any(map(_KEPT_IMPORT.search, lines)):
-                return False
-        return not any(map(_OURS.search, lines))
+        if isinstance(statement, ast.Import | ast.ImportFrom) and is_kept_import(source, statement):
+            return False
+        return not any(map(_OURS.search, _lines(source, statement)))
+
+
+def is_kept_import(source: Source, statement: ast.stmt) -> bool:
+    """Whether a comment tells linters that an import is unused on purpose."""
+    return any(map(_KEPT_IMPORT.search, _lines(source, statement)))
+
+
+def _lines(source: Source, statement: ast.stmt) -> list[str]:
+    span = source.span(statement)
+    first, _ = source.position(span.start)
+    last, _ = source.position(max(span.start, span.end - 1))
+    return [source.line_text(line) for line in range(first, last + 1)]
 
 
 def _is_flag(value: ast.expr | None) -> bool:

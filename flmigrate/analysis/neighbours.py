@@ -113,25 +113,42 @@ class Neighbours:
             known = self._stars[path] = any(form in data for form in _STAR_IMPORTS)
         return known
 
+    def mentioned(self, path: Path, names: frozenset[str]) -> frozenset[str]:
+        """Which of the ``names`` stand as a word in another file around the one at ``path``."""
+        path, wanted = path.absolute(), frozenset(name.encode() for name in names)
+        found: set[bytes] = set()
+        for other in self._files_around(path):
+            if other != path and len(found) < len(wanted):
+                with contextlib.suppress(OSError):  # it is reported in its turn
+                    found |= wanted.intersection(words_of(other.read_bytes()))
+        return frozenset(name.decode() for name in found)
+
     def _naming(self, path: Path) -> dict[bytes, list[Path]]:
         """The files around one, by the words in them that are names of the run's modules.
 
-        These are the files of the run, of the package that the file is in, or of its folder.
         All of them are read once, which costs less than to read them again for each question.
         """
-        depth = len(self._package(path.parent).split(".")) - 1
-        top, inside = path.parents[depth], bool(self._package(path.parent))
+        top = self._top(path)
         known = self._around.get(top)
         if known is None:
-            files = self._files | frozenset(top.rglob("*.py") if inside else top.glob("*.py"))
             known = self._around[top] = {}
-            for file in sorted(files):
+            for file in self._files_around(path):
                 with contextlib.suppress(OSError):  # it is reported in its turn
                     if file not in self._named:
                         self.note(file, words_of(file.read_bytes()))
                     for word in self._named[file]:
                         known.setdefault(word, []).append(file)
         return known
+
+    def _top(self, path: Path) -> Path:
+        """The folder of the outermost package that a file is in, or of the file."""
+        return path.parents[len(self._package(path.parent).split(".")) - 1]
+
+    def _files_around(self, path: Path) -> list[Path]:
+        """The files of the run, of the package that a file is in, or of its folder."""
+        top = self._top(path)
+        inside = bool(self._package(path.parent))
+        return sorted(self._files.union(top.rglob("*.py") if inside else top.glob("*.py")))
 
     def _module(self, path: Path) -> str:
         """The dotted name under which a file is imported."""

@@ -184,6 +184,14 @@ class Project:
 
         return used
 
+    def mentions(self, path: Path) -> Callable[[frozenset[str]], frozenset[str]]:
+        """The question which names stand as words in files around the one at ``path``."""
+
+        def mentioned(names: frozenset[str]) -> frozenset[str]:
+            return self._neighbours.mentioned(path, names)
+
+        return mentioned
+
     def owns(self, path: str) -> bool:
         """Whether a dotted name lies in a module of the project."""
         return self._split(path) is not None

@@ -23,6 +23,7 @@ from flmigrate.tables import Vendor
 if TYPE_CHECKING:
     from flmigrate.analysis.predicates import Predicates
 
+_LEAVE = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 _ENDS = object()  # a suite that runs to its end
 _TRY = (ast.Try, *((ast.TryStar,) if hasattr(ast, "TryStar") else ()))
 _OPTIONS = frozenset("args opt opts options config cfg hparams hyp flags self_args".split())
@@ -292,8 +293,8 @@ class Settled:
                 case ast.Return():
                     if statement.value is None:
                         yield False
-                    elif isinstance(statement.value, ast.Constant):
-                        yield bool(statement.value.value)
+                    elif (constant := self._constant(statement.value)) is not None:
+                        yield constant
                     else:
                         atoms.extend(predicates.atoms(statement.value))
                         yield predicates.holds(statement.value)
@@ -324,9 +325,26 @@ class Settled:
                     return
         yield _ENDS
 
+    def _constant(self, value: ast.expr) -> bool | None:
+        """The truth of a constant, or of a local name that is never set to anything else."""
+        if isinstance(value, ast.Constant):
+            return bool(value.value)
+        if not isinstance(value, ast.Name):
+            return None
+        scope = self._predicates.context.scopes.binder(value)
+        if scope is None or not isinstance(scope.node, ast.FunctionDef):
+            return None
+        truths = {
+            bool(b.value.value)
+            if b.kind == "assign" and isinstance(b.value, ast.Constant)
+            else None
+            for b in scope.bindings[value.id]
+        }
+        return truths.pop() if len(truths) == 1 else None
+
     def _ways_out_of_try(self, statement: ast.Try, atoms: list[Atom]) -> Iterator[object]:
-        if statement.finalbody:
-            yield None
+        if any(isinstance(n, _LEAVE) for last in statement.finalbody for n in ast.walk(last)):
+            yield None  # it may take the place of every other way out
             return
         failing = next((inner for inner in statement.body if self.fails(inner)), None)
         if failing is not None:

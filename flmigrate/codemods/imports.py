@@ -4,6 +4,7 @@
     from torch.cuda.amp import autocast, GradScaler  ->  from torch.amp import autocast, GradScaler
     from torch.cuda import Event, nvtx               ->  from torch.cuda import nvtx
                                                          from torch.flagos import Event
+    from probes import is_npu                        ->  from probes import is_npu as is_npu
 
 Every local name stays bound, with ``as`` where that needs it, unless the edit frees it.
 """
@@ -67,6 +68,8 @@ def _changed(node: cst.Import | cst.ImportFrom, edit: Import) -> _Lines:
         if name in edit.remove:
             gone.add(position)
             removed_comments.update(_comment(row, position))
+        elif name in edit.again:
+            row.items[position] = _again(row.items[position], edit.span)
         elif name in moves:
             moved = elsewhere.setdefault(moves[name][0], _Moved())
             moved.positions.append(position)
@@ -150,12 +153,12 @@ def _comment(row: Row[cst.ImportAlias], position: int) -> list[str]:
 
 def _check_names(known: Sequence[str], edit: Import) -> None:
     moved = [name for name, _, _ in edit.move]
-    wanted = [*edit.remove, *moved]
+    wanted = [*edit.remove, *moved, *edit.again]
     for name in wanted:
         if name not in known:
             raise EditError(f"the statement does not import {name!r}", edit.span)
     if len(wanted) != len(set(wanted)):
-        raise EditError("a name is to be removed and moved, or moved twice", edit.span)
+        raise EditError("two things are to be done with one name", edit.span)
     if not set(edit.free) <= set(moved):
         raise EditError("a name is to be freed that does not move", edit.span)
 
@@ -224,6 +227,13 @@ def _respelled(
     if alias.asname is not None:
         return alias.with_changes(name=name)
     return alias.with_changes(name=name, asname=cst.AsName(cst.Name(local)))
+
+
+def _again(alias: cst.ImportAlias, span: Span) -> cst.ImportAlias:
+    """An alias bound to its own name: ``a as a``."""
+    if not isinstance(alias.name, cst.Name) or alias.asname is not None:
+        raise EditError(f"{alias.evaluated_name!r} cannot be bound to its own name", span)
+    return alias.with_changes(asname=cst.AsName(cst.Name(alias.name.value)))
 
 
 def _with_module(node: cst.ImportFrom, module: str | None, span: Span) -> cst.ImportFrom:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from flmigrate.analysis.context import Context
 from flmigrate.findings import Branch, Finding, Fix, Import, Severity
-from flmigrate.rules import collapse
+from flmigrate.rules.lost_names import unbinds
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -67,7 +67,7 @@ def _without_guard(context: Context, guard: ast.Try, statement: ast.stmt) -> Fix
         return None
     if handler.name is not None and context.reads_of(handler.name, handler):
         return None
-    if collapse.unbinds(context, guard, [*guard.body, *guard.orelse]):
+    if unbinds(context, guard, [*guard.body, *guard.orelse]):
         return None
     arms = () if _is_silent(handler) else ((1 + guard.handlers.index(handler), None),)
     return Fix("Take the handler", (Branch(context.source.span(guard), arms),))

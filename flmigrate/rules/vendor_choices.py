@@ -19,6 +19,7 @@ from flmigrate.findings import Finding, Fix, Members, Severity, Span
 from flmigrate.rules.answers import passed_on
 from flmigrate.rules.decided import look
 from flmigrate.rules.strings import device_literals
+from flmigrate.rules.test_parameters import rows_of_others
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -31,7 +32,9 @@ def check(context: Context) -> Iterator[Finding]:
     yield from decided.findings
     yield from passed_on(context)
     seen: set[ast.AST] = set(decided.tests)
-    for node in sorted(others, key=context.source.start):
+    if others:
+        yield from rows_of_others(context, literals, canonical, seen)
+    for node in sorted(others - seen, key=context.source.start):
         question = _question(context, node)
         named = (
             {literals[part] for part in ast.walk(question) if part in literals}

@@ -1,0 +1,76 @@
+"""FL203: an ``if`` of which the rewrite left nothing but ``pass``.
+
+    if isinstance(device, int):      ->  (goes)
+        pass
+
+Its test only asks, so nobody would miss it. An ``else: pass`` goes from an ``if`` that stays.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from flmigrate.analysis.context import Context
+from flmigrate.findings import Branch, Finding, Fix, Severity
+from flmigrate.rules.chains import Arm, arms_of, is_elif
+
+
+def emptied(before: Context, after: Context) -> Iterator[Finding]:
+    """Findings for arms that do nothing in ``after``, in functions that had none in ``before``."""
+    known = {_place(before, top) for top, _ in _idle_chains(before)}
+    done: set[ast.AST] = set()
+    for top, kept in _idle_chains(after):
+        if _place(after, top) in known or after.is_protected(top):
+            continue
+        if any(parent in done for parent in _parents(after, top)):
+            continue
+        done.add(top)
+        arms = tuple((number, "" if arm.test is not None else None) for number, arm in kept)
+        fix = Fix("Take out what does nothing", (Branch(after.source.span(top), arms),))
+        message = "nothing is left of what this test guarded"
+        yield after.finding("FL203", message, top.test, severity=Severity.INFO, fix=fix)
+
+
+def _idle_chains(context: Context) -> Iterator[tuple[ast.If, list[tuple[int, Arm]]]]:
+    """Chains that end in arms which do nothing, with the arms before those; outer ones first."""
+    for top in sorted(context.scopes.nodes[ast.If], key=context.source.start):
+        if is_elif(context, top):
+            continue
+        arms = arms_of(context, top)
+        kept = list(enumerate(arms))
+        while kept and _is_idle(context, kept[-1][1].suite) and _only_asks(context, kept[-1][1]):
+            kept.pop()
+        if len(kept) < len(arms):
+            yield top, kept
+
+
+def _is_idle(context: Context, suite: Sequence[ast.stmt]) -> bool:
+    """Whether a suite does nothing, nor do the ``if`` chains in it."""
+    return all(
+        isinstance(statement, ast.Pass)
+        or (
+            isinstance(statement, ast.If)
+            and all(
+                _is_idle(context, arm.suite) and _only_asks(context, arm)
+                for arm in arms_of(context, statement)
+            )
+        )
+        for statement in suite
+    )
+
+
+def _only_asks(context: Context, arm: Arm) -> bool:
+    return arm.test is None or context.predicates.is_pure(arm.test)
+
+
+def _place(context: Context, top: ast.If) -> str:
+    """The function that a statement is in: what stays the same when lines move."""
+    return context.names.scope_path(context.scopes.around(top))
+
+
+def _parents(context: Context, node: ast.AST) -> Iterator[ast.AST]:
+    parent = context.scopes.parents.get(node)
+    while parent is not None:
+        yield parent
+        parent = context.scopes.parents.get(parent)
