@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).with_name("device.cpp")
+SOURCES = Path(__file__).with_name("device")
+"""The folder of the device's C++: ``device.cpp``, which includes the rest."""
 
 
 class TwinError(RuntimeError):
@@ -33,7 +34,7 @@ def load_device() -> Any:
     import torch
     from torch.utils import cpp_extension
 
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
+    digest = _digest()
     python = f"{sys.implementation.cache_tag}"
     folder = cache_folder() / "twin" / f"torch{torch.__version__}-{python}-{digest}"
     name = f"flmigrate_twin_{digest}"
@@ -47,7 +48,7 @@ def load_device() -> Any:
     try:
         module = cpp_extension.load(
             name=name,
-            sources=[str(SOURCE)],
+            sources=[str(SOURCES / "device.cpp")],
             build_directory=str(folder),
             extra_cflags=["-O2", "-g0"],
             verbose=False,
@@ -58,6 +59,14 @@ def load_device() -> Any:
         raise TwinError(f"the simulated device does not build: {first}") from error
     complete.touch()
     return module
+
+
+def _digest() -> str:
+    """Of all files that the device is built from."""
+    seen = hashlib.sha256()
+    for path in sorted(SOURCES.iterdir()):
+        seen.update(f"{path.name}\n".encode() + path.read_bytes())
+    return seen.hexdigest()[:12]
 
 
 def missing_tools() -> str:
