@@ -153,6 +153,20 @@ def test_without_a_compiler_it_says_what_it_needs(tmp_path: Path) -> None:
     assert "ninja" in last
 
 
+def test_ninja_is_found_beside_python(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "ninja"
+    program.parent.mkdir()
+    code = (
+        "import sys; from pathlib import Path; from flmigrate.runtime.twin import build;"
+        f"sys.executable = {str(program.with_name('python'))!r};"
+        "print(build.missing_tools())"
+    )
+    assert "ninja" in run("-c", code, PATH=str(tmp_path)).stdout
+    program.write_text("")
+    program.chmod(0o755)
+    assert "ninja" not in run("-c", code, PATH=str(tmp_path)).stdout
+
+
 def test_the_package_lies_where_children_find_it() -> None:
     assert (twin.SITE / "torch_fl" / "__init__.py").is_file()
     assert twin.SITE.parents[3] / "flmigrate" == Path(twin.__file__).parents[2]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +48,14 @@ def load_device() -> Any:
         raise TwinError(f"the simulated device is built from C++ and needs {missing}")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        module = cpp_extension.load(
-            name=name,
-            sources=[str(SOURCES / "device.cpp")],
-            build_directory=str(folder),
-            extra_cflags=["-O2", "-g0"],
-            verbose=False,
-        )
+        with _ninja_on_path():
+            module = cpp_extension.load(
+                name=name,
+                sources=[str(SOURCES / "device.cpp")],
+                build_directory=str(folder),
+                extra_cflags=["-O2", "-g0"],
+                verbose=False,
+            )
     except (RuntimeError, ImportError, OSError) as error:
         lines = str(error).splitlines() or [type(error).__name__]
         first = next((line for line in lines if " error: " in line), lines[0])
@@ -76,11 +79,28 @@ def missing_tools() -> str:
         what
         for what, there in (
             ("a C++ compiler (g++ or clang++; CXX names it)", shutil.which(compiler)),
-            ("ninja", shutil.which("ninja")),
+            ("ninja", _ninja()),
         )
         if there is None
     ]
     return " and ".join(lacking)
+
+
+def _ninja() -> str | None:
+    """Where ninja is: on PATH, or beside this Python, where pip puts it."""
+    return shutil.which("ninja") or shutil.which("ninja", path=str(Path(sys.executable).parent))
+
+
+@contextlib.contextmanager
+def _ninja_on_path() -> Iterator[None]:
+    """Torch looks for ninja on PATH only."""
+    before = os.environ.get("PATH", "")
+    folder = str(Path(_ninja() or "").parent)
+    os.environ["PATH"] = os.pathsep.join([before, folder])
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
 
 
 def _imported(name: str, path: Path) -> Any:
