@@ -33,12 +33,16 @@ def run(*arguments: str, cwd: Path = ROOT, **variables: str) -> subprocess.Compl
     )
 
 
-@pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
-    done = run("-m", "tests.twin_cases")
+def cases(*, delayed: str = "") -> dict[str, Any]:
+    done = run("-m", "tests.twin_cases", FLMIGRATE_TWIN_ASYNC=delayed)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    return cases()
 
 
 @needs_compiler
@@ -121,6 +125,36 @@ def test_the_surface_is_torch_fls() -> None:
     )
     done = run("-c", code)
     assert done.stdout.strip() == str(sorted(names.split())), done.stderr
+
+
+@needs_compiler
+def test_programs_that_wait_do_the_same_in_the_asynchronous_mode(told: dict[str, Any]) -> None:
+    delayed = cases(delayed="1")
+    *others, idle = delayed.pop("streams")
+    assert not idle  # the first time that something asks
+    assert others == told["streams"][:-1]
+    assert delayed == {name: found for name, found in told.items() if name != "streams"}
+
+
+@needs_compiler
+def test_every_missing_synchronisation_is_caught() -> None:
+    done = run("-m", "benchmarks.runtime_sync")
+    assert done.stdout.splitlines() == [
+        "missing synchronisations caught: 20 of 20; the synchronised programs right: 20 of 20"
+    ], done.stderr
+
+
+@needs_compiler
+def test_copies_on_one_stream_are_in_order() -> None:
+    code = (
+        "from flmigrate.runtime.twin import activate; activate(); import torch_fl, torch;"
+        "x = torch.arange(4, device='flagos'); kept = x.cpu().mul(0).pin_memory();"
+        "kept.copy_(x, non_blocking=True);"  # to the host and back, as offloading does
+        "print(torch.eye(4, device='flagos')[kept.to('flagos', non_blocking=True)].sum().item());"
+        "print(torch_fl._C.take_races())"
+    )
+    done = run("-c", code, FLMIGRATE_TWIN_ASYNC="1")
+    assert done.stdout.splitlines() == ["4.0", "[]"], done.stderr
 
 
 def test_torch_fl_is_found_after_activation_only() -> None:

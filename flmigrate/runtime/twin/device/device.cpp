@@ -25,6 +25,16 @@ py::list take_seen() {
   return all;
 }
 
+// What touched the same memory on two streams, the later first; no other: the host was early.
+py::list take_races() {
+  Hold hold(queues().lock);
+  py::list all;
+  for (auto& [race, count] : queues().races)
+    all.append(py::make_tuple(race.what, race.place, race.other, race.other_place, count));
+  queues().races.clear();
+  return all;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
@@ -44,17 +54,16 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("_get_default_generator", [](int index) {
     return default_generator(static_cast<DeviceIndex>(index));
   });
-  m.def("_synchronize", &wait_for_device);
+  m.def("_synchronize", [](int index) { wait_for_device(static_cast<DeviceIndex>(index)); },
+        py::call_guard<py::gil_scoped_release>());
   m.def("_memory_allocated", [](int index) { return allocated[index].load(); });
   m.def("_memory_peak", [](int index) { return peak[index].load(); });
   m.def("_reset_peak_memory_stats", [](int index) { peak[index] = allocated[index].load(); });
-  m.def("set_asynchronous", [](bool on) {
-    if (!on) wait_for_device();
-    asynchronous = on;
-  });
+  m.def("make_asynchronous", [] { asynchronous = true; });
   m.def("observe", [](bool on, py::object place) {
     observing = on;
     if (!place.is_none()) find_place = place.inc_ref().ptr();
   }, py::arg("on"), py::arg("place") = py::none());
   m.def("take_seen", &take_seen);
+  m.def("take_races", &take_races);
 }

@@ -4,6 +4,7 @@
 
 #include "pinned.h"
 #include "random.h"
+
 namespace {
 
 struct FlagosHooks final : at::PrivateUse1HooksInterface {

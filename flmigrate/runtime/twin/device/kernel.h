@@ -5,6 +5,7 @@
 
 #include "observation.h"
 #include "random.h"
+
 namespace {
 
 struct Given {
@@ -13,20 +14,27 @@ struct Given {
   bool written;
 };
 
-Tensor seen_from_cpu(const Tensor& tensor) {
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      tensor.has_storage() && tensor.layout() == c10::kStrided,
-      "flagos: tensors with the layout ", tensor.layout(), " are not supported");
+// A tensor of the CPU with another one's shape and dtype, over a storage.
+Tensor seen_over(const Tensor& tensor, const c10::Storage& storage) {
   auto* from = tensor.unsafeGetTensorImpl();
-  auto view = at::detail::make_tensor<c10::TensorImpl>(
-      c10::TensorImpl::VIEW, c10::Storage(block_of(tensor.storage()).cpu),
-      DispatchKeySet(DispatchKey::CPU), tensor.dtype());
+  auto view = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, c10::Storage(storage),
+                                                       DispatchKeySet(DispatchKey::CPU),
+                                                       tensor.dtype());
   auto* to = view.unsafeGetTensorImpl();
   to->set_sizes_and_strides(from->sizes(), from->strides(), from->storage_offset());
   if (from->is_wrapped_number()) to->set_wrapped_number(true);
   if (tensor.is_conj()) view._set_conj(true);
   if (tensor.is_neg()) view._set_neg(true);
   return view;
+}
+
+// The same bytes, or those of the second memory (queues.h), as the CPU's kernel sees them.
+Tensor seen_from_cpu(const Tensor& tensor, bool late = false) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      tensor.has_storage() && tensor.layout() == c10::kStrided,
+      "flagos: tensors with the layout ", tensor.layout(), " are not supported");
+  auto& block = block_of(tensor.storage());
+  return seen_over(tensor, late ? block.late : block.cpu);
 }
 
 Tensor on_device(const c10::Storage& storage, const Tensor& cpu) {
@@ -53,8 +61,17 @@ bool may_be_on_cpu(const std::string& op, const std::string& argument) {
   return argument == "lengths" || argument == "scalars" || argument == "batch_sizes";
 }
 
+// A launch takes numbers of the host along: the host may change them afterwards.
+Tensor kept(const Tensor& host) {
+  auto copy = host.clone();
+  if (host.unsafeGetTensorImpl()->is_wrapped_number())
+    copy.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return copy;
+}
+
 struct Call {
   const c10::OperatorHandle& op;
+  bool late = false;  // on the second memory, some time from now
   std::vector<Given> given;
   std::unordered_set<c10::TensorImpl*> untouched;  // arguments that are on the CPU
   c10::optional<Device> device;
@@ -70,13 +87,13 @@ struct Call {
           "Expected all tensors to be on the same device, but found at least two devices, ",
           *device, " and ", tensor.device(), "!");
       auto* info = argument.alias_info();
-      given.push_back({tensor, seen_from_cpu(tensor), info != nullptr && info->isWrite()});
+      given.push_back({tensor, seen_from_cpu(tensor, late), info != nullptr && info->isWrite()});
       return given.back().cpu;
     }
     untouched.insert(tensor.unsafeGetTensorImpl());
     if (tensor.dim() > 0 && !may_be_on_cpu(op.schema().name(), argument.name()))
       misplaced = argument.name().c_str();
-    return tensor;
+    return late ? kept(tensor) : tensor;
   }
 
   void enter(IValue& value, const c10::Argument& argument) {
@@ -102,9 +119,10 @@ struct Call {
       value = Device(c10::DeviceType::CPU);
     } else if (value.isGenerator()) {
       auto generator = value.toGenerator();
-      if (generator.defined() && generator.device().type() == kDevice)
-        value = static_cast<FlagosGenerator*>(generator.unsafeGetGeneratorImpl())->cpu;
-      else if (generator.defined())
+      if (generator.defined() && generator.device().type() == kDevice) {
+        auto cpu = static_cast<FlagosGenerator*>(generator.unsafeGetGeneratorImpl())->cpu;
+        value = late ? cpu.clone() : cpu;
+      } else if (generator.defined())
         TORCH_CHECK(false, "Expected a '", Device(kDevice).str(),
                     "' device type for generator but found '", generator.device().type(), "'");
     }
@@ -145,7 +163,24 @@ struct Call {
   }
 };
 
-void run(const c10::OperatorHandle& op, Stack* stack) {
+// Replaces each tensor that an operator gave back.
+template <class Function>
+void each_result(const c10::OperatorHandle& op, Stack* stack, Function change) {
+  size_t results = op.schema().returns().size();
+  for (size_t i = stack->size() - results; i < stack->size(); ++i) {
+    IValue& value = (*stack)[i];
+    if (value.isTensor()) {
+      value = change(value.toTensor());
+    } else if (value.isTensorList()) {
+      auto list = value.toTensorVector();
+      for (auto& tensor : list) tensor = change(tensor);
+      value = c10::List<Tensor>(std::move(list));
+    }
+  }
+}
+
+// Computes at once, on the memory that there always is.
+void compute(const c10::OperatorHandle& op, Stack* stack) {
   const auto& arguments = op.schema().arguments();
   size_t first = stack->size() - arguments.size();
   Call call{op};
@@ -161,17 +196,7 @@ void run(const c10::OperatorHandle& op, Stack* stack) {
   }
   call.settle();
   std::unordered_map<c10::StorageImpl*, c10::Storage> made;
-  size_t results = op.schema().returns().size();
-  for (size_t i = stack->size() - results; i < stack->size(); ++i) {
-    IValue& value = (*stack)[i];
-    if (value.isTensor()) {
-      value = call.leave(value.toTensor(), made);
-    } else if (value.isTensorList()) {
-      auto list = value.toTensorVector();
-      for (auto& tensor : list) tensor = call.leave(tensor, made);
-      value = c10::List<Tensor>(std::move(list));
-    }
-  }
+  each_result(op, stack, [&](const Tensor& result) { return call.leave(result, made); });
 }
 
 }  // namespace

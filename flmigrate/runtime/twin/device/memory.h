@@ -3,6 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <atomic>
+#include <cstring>
+#include <set>
+
 namespace {
 
 using at::IntArrayRef;
@@ -30,16 +33,41 @@ void check_index(int64_t index) {
               device_count == 1 ? "" : "s");
 }
 
-// What a storage on the device holds: the CPU's storage over the same bytes.
+c10::Storage cpu_storage(size_t nbytes) {
+  auto* allocator = c10::GetAllocator(c10::DeviceType::CPU);
+  return c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), nbytes, allocator->allocate(nbytes), allocator, true);
+}
+
+// A stream: the index of its device, and its number there.
+using StreamKey = std::pair<DeviceIndex, c10::StreamId>;
+thread_local c10::StreamId current_stream[kMaxDevices];
+
+StreamKey stream_of(DeviceIndex device) { return {device, current_stream[device]}; }
+
+// What a storage on the device holds: the CPU's storage over the same bytes. In the asynchronous
+// mode there is a second memory, `late`: what the queues have written so far (queues.h).
 struct Block {
   c10::Storage cpu;
   int64_t nbytes;
   DeviceIndex device;
+  c10::Storage late;
+  StreamKey home;                // where it was allocated
+  std::set<StreamKey> recorded;  // by record_stream
 };
+
+// Set once, before there is any memory.
+std::atomic<bool> asynchronous{false};
+void wait_for_everything();
+void released(const Block& block);
+void allocates(StreamKey stream);
+
+constexpr int kUnwritten = 0xff;  // NaN in every floating dtype
 
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
   allocated[block->device] -= block->nbytes;
+  if (block->late) released(*block);
   delete block;
 }
 
@@ -50,13 +78,14 @@ c10::DataPtr block_over(c10::Storage cpu, DeviceIndex device) {
   int64_t seen = peak[device];
   while (seen < now && !peak[device].compare_exchange_weak(seen, now)) {
   }
-  return {data, new Block{std::move(cpu), nbytes, device}, &free_block, Device(kDevice, device)};
-}
-
-c10::Storage cpu_storage(size_t nbytes) {
-  auto* allocator = c10::GetAllocator(c10::DeviceType::CPU);
-  return c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), nbytes, allocator->allocate(nbytes), allocator, true);
+  auto* block = new Block{std::move(cpu), nbytes, device};
+  if (asynchronous) {
+    block->home = stream_of(device);
+    allocates(block->home);
+    block->late = cpu_storage(nbytes);
+    if (nbytes > 0) std::memset(block->late.mutable_data(), kUnwritten, nbytes);
+  }
+  return {data, block, &free_block, Device(kDevice, device)};
 }
 
 struct FlagosAllocator final : c10::Allocator {
@@ -89,8 +118,12 @@ void follow(const c10::Storage& storage, const c10::Storage& cpu) {
   auto* impl = storage.unsafeGetStorageImpl();
   if (impl->nbytes() == cpu.nbytes() && impl->data() == cpu.data()) return;
   auto device = impl->device().index();
+  auto late = block_of(storage).late;
+  if (late) wait_for_everything();
   impl->set_data_ptr_noswap(block_over(cpu, device));
   impl->set_nbytes(cpu.nbytes());
+  auto kept = late ? std::min(late.nbytes(), cpu.nbytes()) : 0;
+  if (kept > 0) std::memcpy(block_of(storage).late.mutable_data(), late.data(), kept);
 }
 
 }  // namespace

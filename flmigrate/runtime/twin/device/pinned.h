@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "memory.h"
+
 namespace {
 
 std::mutex pinned_lock;

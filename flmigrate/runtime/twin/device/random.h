@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 
 #include "memory.h"
+
 namespace {
 
 // The generator of the device draws from one of the CPU. The default ones draw from the CPU's

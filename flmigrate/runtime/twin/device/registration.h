@@ -7,6 +7,7 @@
 #include <map>
 
 #include "fused.h"
+#include "streams.h"
 #include "tensors.h"
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {

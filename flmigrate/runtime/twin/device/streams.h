@@ -2,36 +2,11 @@
 #pragma once
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-#include <chrono>
-#include <mutex>
+#include "queues.h"
 
-#include "memory.h"
 namespace {
 
-thread_local c10::StreamId current_stream[kMaxDevices];
 std::atomic<c10::StreamId> last_stream{0};
-
-double now_ms() {
-  using namespace std::chrono;
-  return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
-}
-
-// Copies to the host that were asked for with non_blocking=True in the asynchronous mode: their
-// bytes arrive when something waits for the device.
-std::atomic<bool> asynchronous{false};
-std::mutex pending_lock;
-std::vector<std::pair<Tensor, Tensor>> pending;  // to, from: both of the CPU
-
-void wait_for_device() {
-  std::vector<std::pair<Tensor, Tensor>> due;
-  {
-    std::lock_guard<std::mutex> hold(pending_lock);
-    due.swap(pending);
-  }
-  if (due.empty()) return;
-  at::AutoDispatchBelowADInplaceOrView below;
-  for (auto& [to, from] : due) to.copy_(from);
-}
 
 struct FlagosGuard final : c10::impl::DeviceGuardImplInterface {
   static constexpr c10::DeviceType static_type = kDevice;
@@ -70,26 +45,49 @@ struct FlagosGuard final : c10::impl::DeviceGuardImplInterface {
     return before;
   }
   void destroyEvent(void* event, DeviceIndex) const noexcept override {
-    delete static_cast<double*>(event);
+    delete static_cast<std::shared_ptr<Mark>*>(event);
   }
-  void record(void** event, const c10::Stream&, DeviceIndex, c10::EventFlag) const override {
-    if (*event == nullptr) *event = new double;
-    *static_cast<double*>(*event) = now_ms();
+  void record(void** event, const c10::Stream& stream, DeviceIndex,
+              c10::EventFlag) const override {
+    if (*event == nullptr) *event = new std::shared_ptr<Mark>;
+    of(*event) = marked(key_of(stream));
   }
-  void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
+  void block(void* event, const c10::Stream& stream) const override {
+    wait_for(key_of(stream), of(event)->clock);
+  }
+  bool queryEvent(void* event) const override {
+    return reached(of(event)->stream, of(event)->index);
+  }
   DeviceIndex deviceCount() const noexcept override {
     return static_cast<DeviceIndex>(device_count.load());
   }
   c10::DeviceCapability getDeviceCapability(Device) const override { return {}; }
-  bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override { wait_for_device(); }
-  void synchronizeEvent(void*) const override { wait_for_device(); }
+  bool queryStream(const c10::Stream& stream) const override {
+    return reached(key_of(stream), kAll);
+  }
+  void synchronizeStream(const c10::Stream& stream) const override { finish(key_of(stream), kAll); }
+  void synchronizeEvent(void* event) const override {
+    finish(of(event)->stream, of(event)->index);
+  }
+  void recordDataPtrOnStream(const c10::DataPtr& data, const c10::Stream& stream) const override {
+    if (data.get_deleter() == &free_block)
+      static_cast<Block*>(data.get_context())->recorded.insert(key_of(stream));
+  }
   double elapsedTime(void* first, void* second, DeviceIndex) const override {
     TORCH_CHECK(first && second, "Both events must be recorded before calculating elapsed time.");
-    return *static_cast<double*>(second) - *static_cast<double*>(first);
+    TORCH_CHECK(of(first)->ms && of(second)->ms,
+                "Both events must be completed before calculating elapsed time.");
+    return *of(second)->ms - *of(first)->ms;
   }
   // synchronizeDevice is left out, as in Torch-FL: torch.accelerator.synchronize() raises.
+
+ private:
+  static std::shared_ptr<Mark>& of(void* event) {
+    return *static_cast<std::shared_ptr<Mark>*>(event);
+  }
+  static StreamKey key_of(const c10::Stream& stream) {
+    return {stream.device_index(), stream.id()};
+  }
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, FlagosGuard)
 

@@ -2,8 +2,10 @@
 #pragma once
 #include <ATen/EmptyTensor.h>
 
+#include "copies.h"
 #include "hooks.h"
 #include "routes.h"
+
 namespace {
 
 Device place_of(c10::optional<Device> device) {
@@ -31,18 +33,11 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride,
 }
 
 Tensor& copy_(Tensor& self, const Tensor& from, bool non_blocking) {
-  bool here = self.device().type() == kDevice, there = from.device().type() == kDevice;
+  if (asynchronous) return delayed_copy(self, from, non_blocking);
+  bool here = is_on_device(self), there = is_on_device(from);
   auto to = here ? seen_from_cpu(self) : self;
   auto source = there ? seen_from_cpu(from) : from;
   at::AutoDispatchBelowADInplaceOrView below;
-  if (asynchronous && there && !here) {
-    if (non_blocking) {
-      std::lock_guard<std::mutex> hold(pending_lock);
-      pending.emplace_back(to, source.clone());
-      return self;
-    }
-    wait_for_device();
-  }
   double start = observing ? now_ms() : 0;
   to.copy_(source);
   if (observing) observe("copy_", "runtime", now_ms() - start, nullptr);
@@ -86,7 +81,9 @@ Tensor& set_empty(Tensor& self) {
   return set_storage(self, storage_over(cpu_storage(0), self.device().index()), 0, {0}, {1});
 }
 
-void record_stream(Tensor&, at::Stream) {}
+void record_stream(Tensor& self, at::Stream stream) {
+  block_of(self.storage()).recorded.insert({stream.device_index(), stream.id()});
+}
 
 Tensor zeros(IntArrayRef size, c10::optional<ScalarType> dtype,
                  c10::optional<at::Layout> layout, c10::optional<Device> device,

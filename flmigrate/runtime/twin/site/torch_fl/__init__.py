@@ -17,6 +17,8 @@ from flmigrate.manifests.store import load
 from flmigrate.runtime.twin.build import load_device
 
 _C = load_device()
+if os.environ.get("FLMIGRATE_TWIN_ASYNC") == "1":
+    _C.make_asynchronous()
 _chip = os.environ.get("FLMIGRATE_TWIN_CHIP")
 if _chip:
     _claimed = NATIVE | {"cpu_roundtrip", "raises"}
