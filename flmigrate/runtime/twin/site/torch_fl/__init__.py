@@ -33,9 +33,10 @@ from torch_fl import flagos  # noqa: E402
 torch._register_device_module("flagos", flagos)  # type: ignore[no-untyped-call]
 backend_registration.generate_methods_for_privateuse1_backend(for_storage=True)
 
-from torch_fl import _patches, distributed  # noqa: E402
+from torch_fl import _patches, comm, distributed  # noqa: E402
 
 _patches.apply()
+comm.register_flagos_backend()
 
 __all__ = [
     "distributed",
