@@ -43,6 +43,8 @@ std::atomic<int> device_count{1};
 thread_local DeviceIndex current_device = 0;
 std::atomic<int64_t> allocated[kMaxDevices];
 std::atomic<int64_t> peak[kMaxDevices];
+std::atomic<int64_t> blocks_made[kMaxDevices];
+std::atomic<int64_t> blocks_freed[kMaxDevices];
 
 void check_index(int64_t index) {
   TORCH_CHECK(index >= 0 && index < device_count, "invalid device ordinal ", index, ": there ",
@@ -60,12 +62,14 @@ struct Block {
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
   allocated[block->device] -= block->nbytes;
+  ++blocks_freed[block->device];
   delete block;
 }
 
 c10::DataPtr block_over(c10::Storage cpu, DeviceIndex device) {
   auto nbytes = static_cast<int64_t>(cpu.nbytes());
   void* data = cpu.mutable_data();
+  ++blocks_made[device];
   int64_t now = allocated[device] += nbytes;
   int64_t seen = peak[device];
   while (seen < now && !peak[device].compare_exchange_weak(seen, now)) {
@@ -405,6 +409,19 @@ Tensor on_device(const c10::Storage& storage, const Tensor& cpu) {
   return made;
 }
 
+// A view of a tensor on the device: it shares the storage, and the keys, since a view of a tensor
+// with a history made in inference mode has one too.
+Tensor view_of(const Tensor& base, const Tensor& cpu) {
+  auto made = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW,
+                                                       c10::Storage(base.storage()),
+                                                       base.key_set(), cpu.dtype());
+  made.unsafeGetTensorImpl()->set_sizes_and_strides(cpu.sizes(), cpu.strides(),
+                                                    cpu.storage_offset());
+  made._set_conj(cpu.is_conj());
+  made._set_neg(cpu.is_neg());
+  return made;
+}
+
 // Whether an operator takes a tensor of the CPU beside those of the device, as CUDA's do.
 bool may_be_on_cpu(const std::string& op, const std::string& argument) {
   static const std::unordered_set<std::string> any = {
@@ -500,7 +517,7 @@ struct Call {
     auto* storage = result.storage().unsafeGetStorageImpl();
     for (auto& one : given)
       if (block_of(one.device.storage()).cpu.unsafeGetStorageImpl() == storage)
-        return on_device(one.device.storage(), result);
+        return view_of(one.device, result);
     auto& own = made[storage];
     if (!own) {
       auto index = device ? device->index() : current_device;
@@ -908,6 +925,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("_synchronize", &wait_for_device);
   m.def("_memory_allocated", [](int index) { return allocated[index].load(); });
   m.def("_memory_peak", [](int index) { return peak[index].load(); });
+  m.def("_memory_calls", [](int index) {
+    return py::make_tuple(blocks_made[index].load(), blocks_freed[index].load());
+  });
   m.def("_reset_peak_memory_stats", [](int index) { peak[index] = allocated[index].load(); });
   m.def("set_asynchronous", [](bool on) {
     if (!on) wait_for_device();
