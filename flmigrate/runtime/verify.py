@@ -18,8 +18,8 @@ from datetime import date
 from pathlib import Path
 
 from flmigrate.runtime.run_report import Problem, RunReport, read_json
+from flmigrate.runtime.twin import CHIP
 
-CHIP = "FLMIGRATE_TWIN_CHIP"
 DEVICES = "FLMIGRATE_TWIN_DEVICES"
 _GRACE = 10.0  # seconds to write the report after the time is up
 

@@ -25,7 +25,6 @@ from flmigrate.runtime import twin
 from flmigrate.runtime.places import is_users, place_here, place_of_error
 from flmigrate.runtime.run_report import OperatorRun, Place, Problem, RunReport, json_text
 from flmigrate.runtime.vendor_calls import VendorCalls
-from flmigrate.runtime.verify import CHIP
 
 # How torch says it; what is looked for, and the kind of problem that it is. The first one counts.
 _MESSAGES = (
@@ -98,7 +97,7 @@ class Watch:
         report = RunReport(
             source="verify",
             device=self.device,
-            chip=os.environ.get(CHIP, ""),
+            chip=os.environ.get(twin.CHIP, ""),
             torch=str(getattr(sys.modules.get("torch"), "__version__", "")),
             exit_code=code,
             seconds=time.perf_counter() - self.start,
