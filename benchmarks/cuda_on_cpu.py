@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch._dynamo  # before anything is replaced: it looks at torch's own functions
@@ -164,8 +164,8 @@ def _answer_cuda() -> None:
 def _answer_devices() -> None:
     """Tell torch the CPU wherever it is told a device of CUDA's."""
     anything: Any = torch
-    for constructor in _device_constructors():
-        function: Any = constructor
+    constructors = cast("set[Any]", _device_constructors())
+    for function in constructors:
         if getattr(torch, function.__name__, None) is function:
             setattr(torch, function.__name__, _moved(function))
     for owner, names in (
