@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 import torch._dynamo  # before anything is replaced: it looks at torch's own functions
@@ -164,10 +164,9 @@ def _answer_cuda() -> None:
 def _answer_devices() -> None:
     """Tell torch the CPU wherever it is told a device of CUDA's."""
     anything: Any = torch
-    constructors = cast("set[Any]", _device_constructors())
-    for function in constructors:
-        if getattr(torch, function.__name__, None) is function:
-            setattr(torch, function.__name__, _moved(function))
+    for name in sorted(function.__name__ for function in _device_constructors()):
+        if hasattr(torch, name):
+            setattr(torch, name, _moved(getattr(torch, name)))
     for owner, names in (
         (anything, "load"),
         (anything.Tensor, "to new_zeros new_ones new_full new_empty new_tensor"),
