@@ -14,6 +14,7 @@ from torch.utils import backend_registration
 
 from flmigrate.manifests.model import NATIVE
 from flmigrate.manifests.store import load
+from flmigrate.runtime.children import started
 from flmigrate.runtime.twin.build import load_device
 
 _C = load_device()
@@ -34,6 +35,7 @@ backend_registration.generate_methods_for_privateuse1_backend(for_storage=True)
 from torch_fl import _patches, distributed  # noqa: E402
 
 _patches.apply()
+started(_C)
 
 __all__ = [
     "distributed",
