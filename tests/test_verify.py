@@ -99,6 +99,52 @@ def test_what_is_wrong_has_its_line(
     assert report["exit_code"] == (3 if "exit(3)" in text else code if "if " not in text else 0)
 
 
+MOVED = """\
+import torch_fl
+import torch
+from torch import nn
+
+first, last = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
+{tie}
+net = nn.Sequential(first, last)
+{early}
+net.to("flagos")
+late = torch.optim.Adam(net.parameters())
+for _ in range(2):
+    net(torch.arange(5, device="flagos")).sum().backward()
+    {step}.step()
+net.half().cpu()
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("parts", "line", "told"),
+    [
+        ({"tie": "", "early": "", "step": "late"}, 0, ""),
+        (
+            {"tie": "", "early": "early = torch.optim.SGD(net.parameters())", "step": "early"},
+            13,
+            "SGD has parameters of a module that was moved after it was made (moved.py:9)",
+        ),
+        (
+            {"tie": "last.weight = first.weight", "early": "", "step": "late"},
+            9,
+            "gave 0.weight and 1.weight, which were one, a copy each",
+        ),
+    ],
+)
+def test_parameters_that_a_move_replaced(
+    tmp_path: Path, parts: dict[str, str], line: int, told: str
+) -> None:
+    (tmp_path / "moved.py").write_text(MOVED.format(**parts))
+    code, report, _ = verify(tmp_path, "moved.py")
+    found = report["problems"]
+    assert [(p["kind"], p["place"]["line"]) for p in found] == [("replaced", line)] * bool(line)
+    assert told in "".join(p["message"] for p in found)
+    assert code == int(bool(line))
+
+
 @needs_compiler
 def test_modules_tests_and_limits(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(

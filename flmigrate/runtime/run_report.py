@@ -18,7 +18,15 @@ from flmigrate.manifests.model import BLOCKED, ON_CPU, ROUTES
 
 SCHEMA = 1
 KIND = "flmigrate-run"
-KINDS = ("missing-op", "mixed-device", "vendor-code", "error", "limit", "not-understood")
+KINDS = (
+    "missing-op",
+    "mixed-device",
+    "vendor-code",
+    "replaced",
+    "error",
+    "limit",
+    "not-understood",
+)
 """Kinds of problems. All but the last mean that the program is not right yet."""
 
 SOURCES = ("verify", "log", "trace", "compare", "regress")

@@ -12,6 +12,7 @@ from typing import Any
 
 from flmigrate.runtime import twin
 from flmigrate.runtime.places import place_here, place_of_error, place_told
+from flmigrate.runtime.replaced import ReplacedParameters
 from flmigrate.runtime.run_report import OperatorRun, Place, Problem, RunReport, json_text
 from flmigrate.runtime.vendor_calls import VendorCalls
 
@@ -46,6 +47,7 @@ class Watch:
         self.notes: list[str] = []
         self.extension: Any = None
         self.vendor = VendorCalls()
+        self.replaced = ReplacedParameters()
 
     def open(self) -> None:
         """Import torch_fl and compute something small. Raises what that raises."""
@@ -66,10 +68,12 @@ class Watch:
         self.look()
 
     def look(self) -> None:
-        """See calls of ``torch.cuda``, and operators where the extension of the twin is known."""
+        """See calls of ``torch.cuda``, parameters that get lost, and operators where the extension
+        of the twin is known."""
         import torch
 
         self.vendor.watch(torch)
+        self.replaced.watch(torch)
         if self.extension is not None:
             self.extension.observe(True, place_here)
 
@@ -81,6 +85,7 @@ class Watch:
         self.problems.clear()
         self.notes.clear()
         self.vendor.seen.clear()
+        self.replaced.seen.clear()
         if self.extension is not None:
             self.extension.take_seen()
 
@@ -116,7 +121,7 @@ class Watch:
             exit_code=code,
             seconds=time.perf_counter() - self.start,
             operators=tuple(operators),
-            problems=(*self.problems, *self.vendor.problems()),
+            problems=(*self.problems, *self.vendor.problems(), *self.replaced.problems()),
             notes=tuple(self.notes),
         )
         # at once or not at all: the process may be killed meanwhile
