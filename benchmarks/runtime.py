@@ -1,8 +1,8 @@
 """``python -m benchmarks.runtime``: the figures of what runs code, each part in its own process.
 
-What a training step costs on the twin, whether seeded faults are localised, and whether programs
-written for CUDA give their results on the twin after a rewrite. A process has one device besides
-the CPU and CUDA, hence the parts.
+What a training step costs on the twin, whether seeded faults are localised, whether missing
+synchronisations are caught, and whether programs written for CUDA give their results on the twin
+after a rewrite. A process has one device besides the CPU and CUDA, hence the parts.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-PARTS = ("runtime_overhead", "runtime_faults", "runtime_equal")
+PARTS = ("runtime_overhead", "runtime_faults", "runtime_sync", "runtime_equal")
 
 
 def main() -> int:

@@ -32,6 +32,9 @@ TOLERANCES = (
 """What a program may use that torch computes otherwise on devices, and cannot be made to on the
 CPU: how far its results may be off, relative to the larger value."""
 
+DEVICES = {"ddp_training": 2}
+"""What the simulated machine has, for programs that are for several devices; else one."""
+
 
 class Outcome(NamedTuple):
     """What became of one program: ``how`` it turned out, or what is ``wrong`` (else empty)."""
@@ -119,7 +122,8 @@ def tried(program: Path) -> Outcome:
         rewritten = _run(["-m", "flmigrate", "rewrite", "--target", "fl", copy.name], copy.parent)
         if rewritten.returncode > 1:
             return Outcome(name, "", f"rewrite: {rewritten.stderr.strip()}")
-        done = _run(["-m", "flmigrate", "verify", "--json", copy.name], copy.parent)
+        devices = ["--devices", str(DEVICES.get(name, 1))]
+        done = _run(["-m", "flmigrate", "verify", "--json", *devices, copy.name], copy.parent)
         if not done.stdout:
             return Outcome(name, "", f"verify: {done.stderr.strip()}")
         report = json.loads(done.stdout)

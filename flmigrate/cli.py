@@ -295,6 +295,7 @@ def regress(**options: Any) -> None:
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
 @click.option("--chip", metavar="NAME|FILE", help="Have the operators of this chip, no others.")
 @click.option("--devices", type=click.IntRange(1, 16), default=1, help="Simulated devices (1).")
+@click.option("--asynchronous", is_flag=True, help="Do nothing before the program waits for it.")
 @click.option(
     *("--timeout", "timeout"),
     type=click.FloatRange(min=0),

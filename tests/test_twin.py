@@ -40,12 +40,16 @@ def run(*arguments: str, cwd: Path = ROOT, **variables: str) -> subprocess.Compl
     )
 
 
-@pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
-    done = run("-m", "tests.twin_cases")
+def cases(*, delayed: str = "") -> dict[str, Any]:
+    done = run("-m", "tests.twin_cases", FLMIGRATE_TWIN_ASYNC=delayed)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    return cases()
 
 
 @needs_compiler
@@ -131,6 +135,36 @@ def test_the_surface_is_torch_fls() -> None:
     assert done.stdout.strip() == str(sorted(names.split())), done.stderr
 
 
+@needs_compiler
+def test_programs_that_wait_do_the_same_in_the_asynchronous_mode(told: dict[str, Any]) -> None:
+    delayed = cases(delayed="1")
+    *others, idle = delayed.pop("streams")
+    assert not idle  # the first time that something asks
+    assert others == told["streams"][:-1]
+    assert delayed == {name: found for name, found in told.items() if name != "streams"}
+
+
+@needs_compiler
+def test_every_missing_synchronisation_is_caught() -> None:
+    done = run("-m", "benchmarks.runtime_sync")
+    assert done.stdout.splitlines() == [
+        "missing synchronisations caught: 20 of 20; the synchronised programs right: 20 of 20"
+    ], done.stderr
+
+
+@needs_compiler
+def test_copies_on_one_stream_are_in_order() -> None:
+    code = (
+        "from flmigrate.runtime.twin import activate; activate(); import torch_fl, torch;"
+        "x = torch.arange(4, device='flagos'); kept = x.cpu().mul(0).pin_memory();"
+        "kept.copy_(x, non_blocking=True);"  # to the host and back, as offloading does
+        "print(torch.eye(4, device='flagos')[kept.to('flagos', non_blocking=True)].sum().item());"
+        "print(torch_fl._C.take_races())"
+    )
+    done = run("-c", code, FLMIGRATE_TWIN_ASYNC="1")
+    assert done.stdout.splitlines() == ["4.0", "[]"], done.stderr
+
+
 def test_torch_fl_is_found_after_activation_only() -> None:
     code = (
         "import importlib.util as u; from flmigrate.runtime import twin;"
@@ -159,6 +193,20 @@ def test_without_a_compiler_it_says_what_it_needs(tmp_path: Path) -> None:
     last = done.stderr.splitlines()[-1]
     assert "TwinError: the simulated device is built from C++ and needs a C++ compiler" in last
     assert "ninja" in last
+
+
+def test_ninja_is_found_beside_python(tmp_path: Path) -> None:
+    program = tmp_path / "bin" / "ninja"
+    program.parent.mkdir()
+    code = (
+        "import sys; from pathlib import Path; from flmigrate.runtime.twin import build;"
+        f"sys.executable = {str(program.with_name('python'))!r};"
+        "print(build.missing_tools())"
+    )
+    assert "ninja" in run("-c", code, PATH=str(tmp_path)).stdout
+    program.write_text("")
+    program.chmod(0o755)
+    assert "ninja" not in run("-c", code, PATH=str(tmp_path)).stdout
 
 
 def test_the_package_lies_where_children_find_it() -> None:

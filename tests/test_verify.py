@@ -145,6 +145,39 @@ def test_parameters_that_a_move_replaced(
     assert code == int(bool(line))
 
 
+RACES = """\
+import torch_fl, torch
+side, buffer = torch.flagos.Stream(), torch.ones(4).pin_memory()
+x = torch.arange(4.0, device="flagos").exp()
+with torch.flagos.stream(side):
+    y = x + 1
+print(y.cpu())
+z = buffer.to("flagos", non_blocking=True)
+buffer.zero_()
+w = z * 2
+side.wait_stream(torch.flagos.current_stream())
+with torch.flagos.stream(side):
+    v = w.cos()
+del w
+u = torch.ones(4, device="flagos")
+side.synchronize()
+"""
+
+
+@needs_compiler
+def test_a_missing_synchronisation_has_its_line(tmp_path: Path) -> None:
+    (tmp_path / "races.py").write_text(RACES)
+    code, report, _ = verify(tmp_path, "races.py")
+    assert (code, report["problems"]) == (0, [])
+    code, report, _ = verify(tmp_path, "--asynchronous", "races.py")
+    assert code == 1
+    assert problems(report) == [("missing-sync", "races.py", line) for line in (5, 6, 7, 12)]
+    messages = [problem["message"] for problem in report["problems"]]
+    assert "add.Tensor does not wait for exp at races.py:3" in messages[0]
+    assert "overwritten before it was read" in messages[2]
+    assert "no record_stream()" in messages[3]
+
+
 @needs_compiler
 def test_modules_tests_and_limits(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(

@@ -14,7 +14,7 @@ from flmigrate.runtime import twin
 from flmigrate.runtime.run_report import json_text
 from flmigrate.runtime.run_text import text_lines
 from flmigrate.runtime.twin.build import missing_tools
-from flmigrate.runtime.verify import Limits, verify
+from flmigrate.runtime.verify import Limits, Twin, verify
 
 
 def run(command: tuple[str, ...], options: dict[str, Any]) -> bool:
@@ -30,7 +30,8 @@ def run(command: tuple[str, ...], options: dict[str, Any]) -> bool:
         raise click.UsageError(f"the simulated device is built from C++ and needs {missing}")
     chips = check_chips([options["chip"]]) if options["chip"] else ("",)
     limits = Limits(options["timeout"], options["memory"])
-    report = verify(command, chip=chips[0], devices=options["devices"], limits=limits)
+    device = Twin(chips[0], options["devices"], options["asynchronous"])
+    report = verify(command, device=device, limits=limits)
     if options["as_json"]:
         say(json_text(report).rstrip(), err=False)
     else:

@@ -23,6 +23,7 @@ KINDS = (
     "mixed-device",
     "vendor-code",
     "replaced",
+    "missing-sync",
     "error",
     "limit",
     "not-understood",

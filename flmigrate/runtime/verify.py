@@ -22,6 +22,7 @@ from flmigrate.runtime.run_report import Problem, RunReport, merged, read_json
 from flmigrate.runtime.twin import CHIP
 
 DEVICES = "FLMIGRATE_TWIN_DEVICES"
+ASYNCHRONOUS = "FLMIGRATE_TWIN_ASYNC"
 FIRST = "first.json"
 """The report of the first process, in the folder of all reports."""
 
@@ -36,17 +37,34 @@ class Limits:
     memory: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """What the simulated device is like. ``chip`` names the manifest that decides which operators
+    it has; empty: all of them. ``asynchronous``: what nothing waits for is not done."""
+
+    chip: str = ""
+    devices: int = 1
+    asynchronous: bool = False
+
+    def environment(self) -> dict[str, str]:
+        """The same, as the twin reads it in the process that has it."""
+        return {
+            CHIP: self.chip,
+            DEVICES: str(self.devices),
+            ASYNCHRONOUS: "1" if self.asynchronous else "",
+        }
+
+
 def verify(
-    command: Sequence[str], *, chip: str = "", devices: int = 1, limits: Limits | None = None
+    command: Sequence[str], *, device: Twin | None = None, limits: Limits | None = None
 ) -> RunReport:
     """Run ``SCRIPT arg...``, ``-m MODULE arg...`` or ``pytest arg...`` and tell what happened.
 
-    ``chip`` names the manifest that decides which operators the twin has; empty: all of them.
     The program's own output goes to standard error. Nothing of the program is imported here.
     """
-    limits = limits or Limits()
+    device, limits = device or Twin(), limits or Limits()
     with tempfile.TemporaryDirectory(prefix="flmigrate-") as folder:
-        environment = {**os.environ, CHIP: chip, DEVICES: str(devices)}
+        environment = {**os.environ, **device.environment()}
         process = subprocess.Popen(
             [sys.executable, "-m", "flmigrate.runtime.watched", folder, *command],
             stdout=sys.stderr,
@@ -65,7 +83,7 @@ def verify(
         found.append(Problem("error", f"the process ended {died} before it could tell why"))
     return replace(
         report,
-        chip=chip,
+        chip=device.chip,
         date=date.today().isoformat(),
         command=" ".join(command),
         exit_code=report.exit_code if report.exit_code is not None else code,

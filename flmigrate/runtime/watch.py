@@ -88,6 +88,7 @@ class Watch:
         self.replaced.seen.clear()
         if self.extension is not None:
             self.extension.take_seen()
+            self.extension.take_races()
 
     def failed(self, error: BaseException, *, first: bool = False) -> None:
         """Add what ended the program, at the user's line: that of the process that raised it,
@@ -110,8 +111,10 @@ class Watch:
             return
         self.written = True
         operators: list[OperatorRun] = []
+        races: list[Problem] = []
         if self.extension is not None:
             self.extension.observe(False)
+            races = sorted((_race(*race) for race in self.extension.take_races()), key=_line)
             operators = [_operator(*seen) for seen in self.extension.take_seen()]
         report = RunReport(
             source="verify",
@@ -121,7 +124,12 @@ class Watch:
             exit_code=code,
             seconds=time.perf_counter() - self.start,
             operators=tuple(operators),
-            problems=(*self.problems, *self.vendor.problems(), *self.replaced.problems()),
+            problems=(
+                *self.problems,
+                *self.vendor.problems(),
+                *self.replaced.problems(),
+                *races,
+            ),
             notes=tuple(self.notes),
         )
         # at once or not at all: the process may be killed meanwhile
@@ -136,3 +144,24 @@ def _operator(
     often = sorted(places, key=lambda place: -place[2])
     lines = tuple(Place(path, line) for path, line, _ in often)
     return OperatorRun(op, route, "", calls, seconds, lines, error.splitlines()[0] if error else "")
+
+
+def _race(
+    op: str, at: tuple[str, int], other: str, other_at: tuple[str, int], count: int
+) -> Problem:
+    """What the asynchronous twin tells of two works on one memory, the later one first."""
+    place, before = (Place(*found) if found[0] else None for found in (at, other_at))
+    where = f" at {before.path}:{before.line}" if before is not None else ""
+    if not op:  # memory that was handed out again
+        message = f"memory was freed while {other} uses it on another stream: no record_stream()"
+        place = before
+    elif not other:
+        message = "the source of a non_blocking copy was overwritten before it was read"
+    else:
+        message = f"{op} does not wait for {other}{where}: one memory, two streams"
+    return Problem("missing-sync", message, place, count)
+
+
+def _line(problem: Problem) -> tuple[str, int, str]:
+    place = problem.place or Place("", 0)
+    return place.path, place.line, problem.message

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path(__file__).with_name("device.cpp")
+SOURCES = Path(__file__).with_name("device")
+"""The folder of the device's C++: ``device.cpp``, which includes the rest."""
 
 
 class TwinError(RuntimeError):
@@ -33,7 +36,7 @@ def load_device() -> Any:
     import torch
     from torch.utils import cpp_extension
 
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
+    digest = _digest()
     python = f"{sys.implementation.cache_tag}"
     folder = cache_folder() / "twin" / f"torch{torch.__version__}-{python}-{digest}"
     name = f"flmigrate_twin_{digest}"
@@ -45,19 +48,28 @@ def load_device() -> Any:
         raise TwinError(f"the simulated device is built from C++ and needs {missing}")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        module = cpp_extension.load(
-            name=name,
-            sources=[str(SOURCE)],
-            build_directory=str(folder),
-            extra_cflags=["-O2", "-g0"],
-            verbose=False,
-        )
+        with _ninja_on_path():
+            module = cpp_extension.load(
+                name=name,
+                sources=[str(SOURCES / "device.cpp")],
+                build_directory=str(folder),
+                extra_cflags=["-O2", "-g0"],
+                verbose=False,
+            )
     except (RuntimeError, ImportError, OSError) as error:
         lines = str(error).splitlines() or [type(error).__name__]
         first = next((line for line in lines if " error: " in line), lines[0])
         raise TwinError(f"the simulated device does not build: {first}") from error
     complete.touch()
     return module
+
+
+def _digest() -> str:
+    """Of all files that the device is built from."""
+    seen = hashlib.sha256()
+    for path in sorted(SOURCES.iterdir()):
+        seen.update(f"{path.name}\n".encode() + path.read_bytes())
+    return seen.hexdigest()[:12]
 
 
 def missing_tools() -> str:
@@ -67,11 +79,28 @@ def missing_tools() -> str:
         what
         for what, there in (
             ("a C++ compiler (g++ or clang++; CXX names it)", shutil.which(compiler)),
-            ("ninja", shutil.which("ninja")),
+            ("ninja", _ninja()),
         )
         if there is None
     ]
     return " and ".join(lacking)
+
+
+def _ninja() -> str | None:
+    """Where ninja is: on PATH, or beside this Python, where pip puts it."""
+    return shutil.which("ninja") or shutil.which("ninja", path=str(Path(sys.executable).parent))
+
+
+@contextlib.contextmanager
+def _ninja_on_path() -> Iterator[None]:
+    """Torch looks for ninja on PATH only."""
+    before = os.environ.get("PATH", "")
+    folder = str(Path(_ninja() or "").parent)
+    os.environ["PATH"] = os.pathsep.join([before, folder])
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
 
 
 def _imported(name: str, path: Path) -> Any:

@@ -18,6 +18,8 @@ from flmigrate.runtime.children import started
 from flmigrate.runtime.twin.build import load_device
 
 _C = load_device()
+if os.environ.get("FLMIGRATE_TWIN_ASYNC") == "1":
+    _C.make_asynchronous()
 _chip = os.environ.get("FLMIGRATE_TWIN_CHIP")
 if _chip:
     _claimed = NATIVE | {"cpu_roundtrip", "raises"}
@@ -32,9 +34,10 @@ from torch_fl import flagos  # noqa: E402
 torch._register_device_module("flagos", flagos)  # type: ignore[no-untyped-call]
 backend_registration.generate_methods_for_privateuse1_backend(for_storage=True)
 
-from torch_fl import _patches, distributed  # noqa: E402
+from torch_fl import _patches, comm, distributed  # noqa: E402
 
 _patches.apply()
+comm.register_flagos_backend()
 started(_C)
 
 __all__ = [

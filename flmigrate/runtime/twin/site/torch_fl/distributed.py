@@ -1,5 +1,4 @@
-"""``torch_fl.distributed``, by name: the twin has no backend ``flagos`` for process groups yet, and
-torch says so where one is asked for."""
+"""``torch_fl.distributed``: process groups and DistributedDataParallel."""
 
 from __future__ import annotations
 

@@ -137,8 +137,7 @@ class device:
 
 def synchronize(device: Any = None) -> None:
     """Wait for everything that was given to a device."""
-    _index_of_any(device)
-    _C._synchronize()
+    _C._synchronize(_index_of_any(device))
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
