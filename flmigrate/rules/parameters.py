@@ -22,8 +22,11 @@ def check(context: Context) -> Iterator[Finding]:
     target = context.vocabulary.target
     if target.device_type is None or target.import_statement is None:
         return  # not a device that a package brings, by torch's extension key
-    yield from _early_optimizers(context)
+    if ".parameters()" in context.source.text:
+        yield from _early_optimizers(context)
     for attribute in context.scopes.nodes[ast.Attribute]:
+        if attribute.attr not in _SHARED or not isinstance(attribute.ctx, ast.Store):
+            continue
         assignment = context.scopes.parents.get(attribute)
         if isinstance(assignment, ast.Assign) and assignment.targets == [attribute]:
             if _shares(context, attribute, assignment.value):
@@ -33,9 +36,7 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _shares(context: Context, target: ast.Attribute, value: ast.expr) -> bool:
     """Whether a module's own code gives one layer the weight of another."""
-    if target.attr not in _SHARED or not isinstance(value, ast.Attribute):
-        return False
-    if value.attr != target.attr:
+    if not isinstance(value, ast.Attribute) or value.attr != target.attr:
         return False
     owner: ast.AST | None = target
     while owner is not None and not isinstance(owner, ast.ClassDef):
