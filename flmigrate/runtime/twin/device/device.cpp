@@ -58,6 +58,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
         py::call_guard<py::gil_scoped_release>());
   m.def("_memory_allocated", [](int index) { return allocated[index].load(); });
   m.def("_memory_peak", [](int index) { return peak[index].load(); });
+  m.def("_memory_calls", [](int index) {
+    return py::make_tuple(blocks_made[index].load(), blocks_freed[index].load());
+  });
   m.def("_reset_peak_memory_stats", [](int index) { peak[index] = allocated[index].load(); });
   m.def("make_asynchronous", [] { asynchronous = true; });
   m.def("observe", [](bool on, py::object place) {

@@ -14,6 +14,7 @@ from torch.utils import backend_registration
 
 from flmigrate.manifests.model import NATIVE
 from flmigrate.manifests.store import load
+from flmigrate.runtime.children import started
 from flmigrate.runtime.twin.build import load_device
 
 _C = load_device()
@@ -37,6 +38,7 @@ from torch_fl import _patches, comm, distributed  # noqa: E402
 
 _patches.apply()
 comm.register_flagos_backend()
+started(_C)
 
 __all__ = [
     "distributed",
