@@ -24,10 +24,16 @@ def says_as_much(context: Context, kept: Sequence[ast.stmt], gone: Sequence[ast.
     Names that a suite gives to its own values may differ in the vendor's name.
     """
     gone = [statement for statement in gone if not _imports_plugin(context, statement)]
-    if not gone:
-        return False
-    short = list(_in_short(context, kept))
-    return _Speller(context, gone).spell(gone) == _Speller(context, short).spell(short)
+    return bool(gone) and _spelled(context, gone, in_short=False) == _spelled(
+        context, kept, in_short=True
+    )
+
+
+def _spelled(
+    context: Context, suite: Sequence[ast.stmt], *, in_short: bool, follow: bool = True
+) -> str:
+    suite = list(_in_short(context, suite)) if in_short else list(suite)
+    return _Speller(context, suite, in_short, follow).spell(suite)
 
 
 def _imports_plugin(context: Context, statement: ast.stmt) -> bool:
@@ -62,8 +68,13 @@ def _asks_whether_none(context: Context, test: ast.expr) -> bool:
 class _Speller:
     """Trees as text, with one name for all served vendors."""
 
-    def __init__(self, context: Context, suite: Sequence[ast.stmt]) -> None:
+    def __init__(
+        self, context: Context, suite: Sequence[ast.stmt], in_short: bool, follow: bool
+    ) -> None:
+        """``follow`` says that functions named for a vendor are spelled by what they do."""
         self._context = context
+        self._in_short = in_short
+        self._follow = follow
         parts = [part for statement in suite for part in ast.walk(statement)]
         self._own = {
             part.id
@@ -78,6 +89,10 @@ class _Speller:
         if not isinstance(node, ast.AST):
             return repr(node)
         context = self._context
+        if isinstance(node, ast.Call) and self._follow:
+            said = self._said_by(node)
+            if said is not None:
+                return f"{said}{self.spell(node.args)}{self.spell(node.keywords)}"
         if isinstance(node, ast.Attribute | ast.Name):
             path = context.names.resolve(node).only
             if context.vendor_of(path) is not None:
@@ -93,6 +108,19 @@ class _Speller:
         fields = (self.spell(value) for name, value in ast.iter_fields(node) if name != "ctx")
         text = f"{type(node).__name__}({','.join(fields)})"
         return context.same_vendor.sub("VENDOR", text)
+
+    def _said_by(self, call: ast.Call) -> str | None:
+        """What a function does that is named for a vendor; ``None`` for all other calls."""
+        name = self._context.names.called_name(call)
+        if self._unnamed(name) == name:
+            return None
+        found = self._context.definition_of(call)
+        if found is None or found[1].decorator_list:
+            return None
+        context, function = found
+        body = function.body[1:] if ast.get_docstring(function) else function.body
+        said = _spelled(context, body, in_short=self._in_short, follow=False)
+        return f"{self.spell(function.args)}{said}"
 
     def _unnamed(self, name: str) -> str:
         words = self._context.vocabulary.vendor_words
