@@ -388,6 +388,7 @@ def _context(unit: Unit, settings: Settings, project: Project | None, source: So
     if project is not None:
         context.ask = project.asker(unit.module)
         context.ask_flag = project.flag_asker(unit.module)
+        context.find_function = project.finder(unit.module)
     return context
 
 
