@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.leftovers import loses_reads
-from flmigrate.analysis.prefilter import may_hold_findings, may_use
+from flmigrate.analysis.prefilter import is_ours, may_hold_findings, may_use
 from flmigrate.analysis.project import Fact, Project
 from flmigrate.analysis.source import Source, line_starts
 from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, Vocabulary
@@ -358,7 +358,9 @@ def _vendor_of(text: str, settings: Settings) -> str:
 
 
 def _may_concern(unit: Unit, settings: Settings) -> bool:
-    return unit.has_words and may_hold_findings(unit.text, settings.vocabulary)
+    if not unit.has_words:
+        return is_ours(unit.text, settings.vocabulary)
+    return may_hold_findings(unit.text, settings.vocabulary)
 
 
 def _known_on_chips(settings: Settings, text: str) -> list[Finding] | None:
