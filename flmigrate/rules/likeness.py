@@ -118,6 +118,8 @@ class _Speller:
         if found is None or found[1].decorator_list:
             return None
         context, function = found
+        if not isinstance(context.scopes.parents.get(function), ast.Module):
+            return None  # a method is there to be overridden
         body = function.body[1:] if ast.get_docstring(function) else function.body
         said = _spelled(context, body, in_short=self._in_short, follow=False)
         return f"{self.spell(function.args)}{said}"
