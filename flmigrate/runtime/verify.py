@@ -22,6 +22,7 @@ from flmigrate.runtime.run_report import Problem, RunReport, read_json
 CHIP = "FLMIGRATE_TWIN_CHIP"
 DEVICES = "FLMIGRATE_TWIN_DEVICES"
 ASYNCHRONOUS = "FLMIGRATE_TWIN_ASYNC"
+NUMERICS = "FLMIGRATE_TWIN_NUMERICS"
 _GRACE = 10.0  # seconds to write the report after the time is up
 
 
@@ -36,11 +37,13 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Twin:
     """What the simulated device is like. ``chip`` names the manifest that decides which operators
-    it has; empty: all of them. ``asynchronous``: what nothing waits for is not done."""
+    it has; empty: all of them. ``asynchronous``: what nothing waits for is not done. ``numerics``
+    are differences from the CPU's: ``tf32``, ``bf16``, ``reordered``."""
 
     chip: str = ""
     devices: int = 1
     asynchronous: bool = False
+    numerics: tuple[str, ...] = ()
 
     def environment(self) -> dict[str, str]:
         """The same, as the twin reads it in the process that has it."""
@@ -48,6 +51,7 @@ class Twin:
             CHIP: self.chip,
             DEVICES: str(self.devices),
             ASYNCHRONOUS: "1" if self.asynchronous else "",
+            NUMERICS: ",".join(self.numerics),
         }
 
 

@@ -12,19 +12,14 @@ from types import TracebackType
 import torch
 from torch.utils import backend_registration
 
-from flmigrate.manifests.model import NATIVE
-from flmigrate.manifests.store import load
 from flmigrate.runtime.twin.build import load_device
+from torch_fl import _chip
 
 _C = load_device()
 if os.environ.get("FLMIGRATE_TWIN_ASYNC") == "1":
     _C.make_asynchronous()
-_chip = os.environ.get("FLMIGRATE_TWIN_CHIP")
-if _chip:
-    _claimed = NATIVE | {"cpu_roundtrip", "raises"}
-    _C.claim_chip([(op, r) for op, r in load(_chip).routes.items() if r in _claimed])
-else:
-    _C.claim_all()
+_chip.claim(_C)
+_chip.set_numerics(_C)
 
 backend_registration.rename_privateuse1_backend("flagos")
 
