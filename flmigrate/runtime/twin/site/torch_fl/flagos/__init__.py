@@ -160,13 +160,20 @@ def memory_reserved(device: int | None = None) -> int:
 
 
 def memory_stats(device: int | None = None) -> dict[str, int]:
-    """Bytes in tensors of a device, now and at most."""
+    """Bytes in tensors of a device, now and at most, and how often memory was asked for."""
     index = _index(device)
     now, most = memory_allocated(index), int(_C._memory_peak(index))
+    asked, freed = _C._memory_calls(index)
     return {
-        f"{what}_bytes.all.{key}": value
-        for what in ("allocated", "reserved")
-        for key, value in (("current", now), ("peak", most))
+        "allocated_bytes": now,
+        "reserved_bytes": now,
+        "peak_allocated_bytes": most,
+        "peak_reserved_bytes": most,
+        "num_alloc_calls": asked,
+        "num_free_calls": freed,
+        "num_device_malloc": asked,
+        "num_device_free": freed,
+        "num_alloc_retries": 0,
     }
 
 
