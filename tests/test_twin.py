@@ -166,6 +166,18 @@ def test_copies_on_one_stream_are_in_order() -> None:
 
 
 @needs_compiler
+def test_queues_do_not_grow_without_end() -> None:
+    code = (
+        "from flmigrate.runtime.twin import activate; activate(); import torch_fl, torch;"
+        "x = torch.zeros(1, device='flagos'); e = torch.flagos.Event(); e.record()\n"
+        "for step in range(21000):\n    x += 1\n"
+        "print(e.query(), torch.flagos.current_stream().query(), x.item())"
+    )
+    done = run("-c", code, FLMIGRATE_TWIN_ASYNC="1")
+    assert done.stdout.split() == ["True", "False", "21000.0"], done.stderr
+
+
+@needs_compiler
 def test_narrow_has_no_gradient_on_a_chip() -> None:
     code = (
         "from flmigrate.runtime.twin import activate; activate(); import torch_fl, torch;"
