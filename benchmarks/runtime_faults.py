@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from flmigrate.runtime import twin
 from flmigrate.runtime.comparison import Case, Setup, compare
 from flmigrate.runtime.devices import Device, open_device
 
@@ -142,6 +143,7 @@ def figure(device: Device) -> tuple[int, int]:
 
 def main() -> None:
     """Print the figure; exit with 1 where a fault was not localised."""
+    twin.stand_in()
     device = open_device("flagos")
     found, total = figure(device)
     print(f"seeded faults localised to their layer, {device.described}: {found} of {total}")

@@ -21,6 +21,7 @@ from flmigrate.runtime.devices import DeviceError, open_device
 from flmigrate.runtime.scoring import score
 from flmigrate.runtime.subject import SubjectError, load_factory, make
 from tests.command_line import flmigrate, invoke, run_python, tree
+from tests.test_twin import needs_compiler
 
 MODEL = '''\
 import torch
@@ -103,12 +104,12 @@ def twice():
     return nn.Sequential(Faulty(6, 6), nn.Tanh(), Faulty(6, 6)), torch.randn(4, 6)
 
 
+library = torch.library.Library("aten", "IMPL")
+
+
 def operator():
     """The kernel of a product with a number is wrong on the device."""
-    from flmigrate.runtime import boundary
-
-    right = torch.ops.aten.mul.Tensor
-    boundary._STAND_INS["mul.Tensor"] = lambda a, b: right(a, b) * 1.001
+    library.impl("mul.Tensor", lambda a, b: (a.cpu() * 2.002).to(a.device), "PrivateUse1")
     return nn.Sequential(nn.Linear(6, 6), Doubled()), torch.randn(4, 6)
 
 
@@ -358,6 +359,32 @@ def test_who_is_to_blame(models: Path, factory: str, blamed: list[str], operator
     [case] = json.loads(run.text)["cases"]
     assert [culprit["layer"] for culprit in case["culprits"]] == blamed
     assert case["culprits"][0]["operator"] == operator
+
+
+@needs_compiler
+def test_the_twin_stands_for_the_device_and_is_the_chip(models: Path) -> None:
+    (models / "moved.py").write_text("import torch_fl\nfrom models import good\n")
+    run = flmigrate(models, "compare", "moved:good", "--batch", "4", "--json")
+    assert run.code == 0, run.said
+    assert json.loads(run.text)["device"] == "flagos (twin)"
+    run = flmigrate(
+        models, "compare", "moved:good", "--batch", "4", "--chip", "tsingmicro", "--json"
+    )
+    [case] = json.loads(run.text)["cases"]
+    assert (run.code, case["status"]) == (1, "raises")
+    assert "backend not registered" in case["note"]
+    run = flmigrate(models, "compare", "moved:good", "--chip", "unheard")
+    assert run.code == 2
+    assert "unheard" in run.err
+
+
+def test_without_a_compiler_python_stands_for_the_device(models: Path) -> None:
+    nothing = {"PATH": str(models), "CXX": ""}
+    run = flmigrate(models, "compare", "models:faulty", "--batch", "4", "--json", variables=nothing)
+    assert run.code == 1, run.said
+    report = json.loads(run.text)
+    assert report["device"] == "flagos (simulated in Python)"
+    assert [culprit["layer"] for culprit in report["cases"][0]["culprits"]] == ["body.1"]
 
 
 def test_a_report_survives_being_stored(tmp_path: Path, models: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from flmigrate.runtime.checks import Check
 from flmigrate.runtime.doctor import Machine, examine
 from flmigrate.runtime.platforms import requirements
+from flmigrate.runtime.twin.build import missing_tools
 from tests.command_line import environment, flmigrate
 
 FITTING = {"torch": "2.10.0+cpu", "torch_fl": "0.1.0"}
@@ -210,6 +211,19 @@ def test_a_device_that_computes_passes_and_the_other_order_is_tried(
     assert ("import order" in told) is picky
     if picky:
         assert "torch was first" in told["import order"]["found"]
+
+
+@pytest.mark.parametrize("compiler", [True, False])
+def test_without_torch_fl_the_simulated_device_is_tried(tmp_path: Path, compiler: bool) -> None:
+    if compiler and missing_tools():
+        pytest.skip(f"the twin is built here: needs {missing_tools()}")
+    variables = {} if compiler else {"PATH": str(tmp_path), "CXX": ""}
+    run = flmigrate(tmp_path, "doctor", "--json", variables=variables)
+    [check] = [c for c in json.loads(run.text)["checks"] if c["name"] == "smoke test"]
+    assert check["state"] == ("ok" if compiler else "info"), check
+    where = "on the simulated device" if compiler else "not run: torch_fl is missing"
+    assert where in check["found"]
+    assert compiler or "a C++ compiler" in check["advice"]
 
 
 def test_it_works_without_torch(tmp_path: Path) -> None:

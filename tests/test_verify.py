@@ -218,6 +218,52 @@ def test_what_is_wrong_has_its_line(
     assert report["exit_code"] == (3 if "exit(3)" in text else code if "if " not in text else 0)
 
 
+MOVED = """\
+import torch_fl
+import torch
+from torch import nn
+
+first, last = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
+{tie}
+net = nn.Sequential(first, last)
+{early}
+net.to("flagos")
+late = torch.optim.Adam(net.parameters())
+for _ in range(2):
+    net(torch.arange(5, device="flagos")).sum().backward()
+    {step}.step()
+net.half().cpu()
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("parts", "line", "told"),
+    [
+        ({"tie": "", "early": "", "step": "late"}, 0, ""),
+        (
+            {"tie": "", "early": "early = torch.optim.SGD(net.parameters())", "step": "early"},
+            13,
+            "SGD has parameters of a module that was moved after it was made (moved.py:9)",
+        ),
+        (
+            {"tie": "last.weight = first.weight", "early": "", "step": "late"},
+            9,
+            "gave 0.weight and 1.weight, which were one, a copy each",
+        ),
+    ],
+)
+def test_parameters_that_a_move_replaced(
+    tmp_path: Path, parts: dict[str, str], line: int, told: str
+) -> None:
+    (tmp_path / "moved.py").write_text(MOVED.format(**parts))
+    code, report, _ = verify(tmp_path, "moved.py")
+    found = report["problems"]
+    assert [(p["kind"], p["place"]["line"]) for p in found] == [("replaced", line)] * bool(line)
+    assert told in "".join(p["message"] for p in found)
+    assert code == int(bool(line))
+
+
 RACES = """\
 import torch_fl, torch
 side, buffer = torch.flagos.Stream(), torch.ones(4).pin_memory()
@@ -262,6 +308,94 @@ def test_modules_tests_and_limits(tmp_path: Path) -> None:
     code, report, _ = verify(tmp_path, "--timeout", "8", "long.py")
     assert code == 1
     assert ("limit", "", 0) in problems(report)
+
+
+CHILDREN = """\
+import subprocess
+import sys
+
+import torch_fl
+import torch
+import torch.multiprocessing as mp
+
+
+class Numbers(torch.utils.data.Dataset):
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, at):
+        if at == 1 and "worker" in sys.argv:
+            raise KeyError("no such number")
+        torch.cuda.is_available()
+        return at
+
+
+def work(rank, how):
+    x = torch.ones(2, device="flagos").sinh()
+    if how == "fails":
+        raise ValueError("by the child")
+
+
+if __name__ == "__main__":
+    how = sys.argv[1]
+    if how == "process":
+        for method in ("fork", "spawn"):
+            child = mp.get_context(method).Process(target=work, args=(0, "fails"))
+            child.start()
+            child.join()
+    elif how == "spawn":
+        mp.spawn(work, ("fails",), nprocs=2)
+    elif how == "python":
+        subprocess.run([sys.executable, __file__, "grandchild"])
+    elif how == "grandchild":
+        work(0, "fails")
+    else:
+        list(torch.utils.data.DataLoader(Numbers(), num_workers=1))
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("how", "found"),
+    [
+        ("process", [("error", "children.py", 23, 2)]),
+        ("spawn", [("error", "children.py", 23, 1)]),
+        ("python", [("error", "children.py", 23, 1)]),
+        ("loader", [("vendor-code", "children.py", 16, 2)]),
+        ("worker", [("error", "children.py", 15, 1)]),
+    ],
+)
+def test_processes_that_are_started_are_seen(
+    tmp_path: Path, how: str, found: list[tuple[str, str, int, int]]
+) -> None:
+    (tmp_path / "children.py").write_text(CHILDREN)
+    code, report, printed = verify(tmp_path, "children.py", how)
+    told = [
+        (*place, p["count"]) for place, p in zip(problems(report), report["problems"], strict=True)
+    ]
+    assert told == found, printed
+    assert code == 1
+    called = {op["op"]: op["calls"] for op in report["operators"]}
+    assert called.get("sinh", 0) == {"process": 2, "spawn": 2, "python": 1}.get(how, 0)
+    if how == "spawn":
+        assert report["problems"][0]["message"] == "ValueError: by the child"
+
+
+@needs_compiler
+def test_torchruns_workers_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch_fl, torch\nimport torch.distributed as dist\n"
+        'dist.init_process_group("gloo")\nx = torch.ones(2)\ndist.all_reduce(x)\n'
+        'torch.ones(2, device="flagos").sinh()\ntorch.cuda.is_available()\n'
+        "assert x[0] == 2\ndist.destroy_process_group()\n"
+    )
+    start = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "train.py"]
+    code, report, printed = verify(tmp_path, *start)
+    assert problems(report) == [("vendor-code", "train.py", 7)], printed
+    assert report["problems"][0]["count"] == 2
+    assert (code, report["exit_code"]) == (1, 0)
+    assert {op["op"]: op["calls"] for op in report["operators"]}["sinh"] == 2
+    assert "2 more processes reported" in report["notes"]
 
 
 def test_usage(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import click
 
 from flmigrate.commands.needs import needs_torch
 from flmigrate.commands.terminal import say
+from flmigrate.manifests.store import check_chips
+from flmigrate.runtime import twin
 from flmigrate.runtime.compare_report import json_text
 from flmigrate.runtime.compare_text import svg, text_lines
 
@@ -16,6 +18,9 @@ from flmigrate.runtime.compare_text import svg, text_lines
 def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
     """Compare, print, and tell whether every case is in order; or write references."""
     needs_torch("compare")
+    if "flagos" in {options[name].partition(":")[0] for name in ("device", "reference")}:
+        chip = options["chip"] if twin.which() != "real" else ""
+        twin.stand_in(check_chips([chip])[0] if chip else "")
     from flmigrate.runtime import compare_runs
 
     try:

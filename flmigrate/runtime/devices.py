@@ -1,12 +1,13 @@
 """The devices that a comparison can run on: the CPU, torch's own, and ``flagos``.
 
-``flagos`` is the real one where torch_fl can be imported. Elsewhere tensors that only say that
-they are on the device stand for it (``boundary``); their values are computed by the CPU.
+``flagos`` is the real one where torch_fl is installed, else the twin, where ``twin.stand_in`` found
+what it is built with. Elsewhere tensors that only say that they are on the device stand for it
+(``boundary``); their values are computed by the CPU. A process has one of them.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from typing import Any
 
 import torch
 from torch.utils._pytree import tree_map
+
+from flmigrate.runtime import twin
+from flmigrate.runtime.twin.build import TwinError
 
 FLAGOS = "flagos"
 
@@ -70,10 +74,13 @@ def _sent(value: Any, name: str) -> Any:
 
 @cache
 def _flagos(name: str) -> Device:
-    if importlib.util.find_spec("torch_fl") is not None:
-        module: Any = importlib.import_module("torch_fl")
-        version = getattr(module, "__version__", "")
-        return _ordinary(name, f"flagos (torch_fl {version})".replace(" )", ")"))
+    if kind := twin.which():
+        try:
+            module: Any = importlib.import_module("torch_fl")
+        except TwinError as error:
+            raise DeviceError(f'device "{name}": {error}') from None
+        version = f"torch_fl {getattr(module, '__version__', '')}".strip()
+        return _ordinary(name, f"flagos ({'twin' if kind == 'twin' else version})")
     from flmigrate.runtime import boundary
 
     try:

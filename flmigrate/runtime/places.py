@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import sysconfig
 import threading
@@ -51,6 +52,29 @@ def place_of_error(error: BaseException) -> Place | None:
             found = Place(_short(path), trace.tb_lineno)
         trace = trace.tb_next
     return found
+
+
+_FRAME = re.compile(r'^\s*File "(?P<path>.+)", line (?P<line>\d+)', re.MULTILINE)
+_RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$", re.MULTILINE)
+
+
+def place_told(error: BaseException) -> tuple[str, str, Place | None] | None:
+    """What another process raised, where its traceback is the text of an error: the name of the
+    error, the first line of its message, and the innermost line of the user's code.
+
+    Workers of a ``DataLoader``, pools and ``torch.multiprocessing.spawn`` pass errors on so.
+    """
+    for text in (str(error.__cause__), str(error)):
+        _, mark, trace = text.rpartition("Traceback (most recent call last):\n")
+        frames = list(_FRAME.finditer(trace))
+        if not mark or not frames:
+            continue
+        raised = _RAISED.search(trace, frames[-1].end())
+        users = [frame for frame in frames if is_users(frame["path"])]
+        if raised is not None:
+            place = Place(_short(users[-1]["path"]), int(users[-1]["line"])) if users else None
+            return raised["name"].rpartition(".")[2], raised["message"] or "", place
+    return None
 
 
 @cache

@@ -22,6 +22,7 @@ KINDS = (
     "missing-op",
     "mixed-device",
     "vendor-code",
+    "replaced",
     "missing-sync",
     "error",
     "limit",
@@ -127,10 +128,19 @@ def merged(reports: Iterable[RunReport]) -> RunReport:
             **facts,
             seconds=first.seconds + report.seconds,
             operators=_added(first.operators + report.operators),
-            problems=first.problems + report.problems,
+            problems=_counted(first.problems + report.problems),
             notes=tuple(dict.fromkeys(first.notes + report.notes)),
         )
     return first
+
+
+def _counted(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Equal problems as one."""
+    found: dict[Problem, int] = {}
+    for problem in problems:
+        one = replace(problem, count=1)
+        found[one] = found.get(one, 0) + problem.count
+    return tuple(replace(problem, count=count) for problem, count in found.items())
 
 
 def _added(operators: Iterable[OperatorRun]) -> tuple[OperatorRun, ...]:

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 
+from flmigrate.runtime import twin
 from flmigrate.runtime.checks import AUTOLOAD, Check
+from flmigrate.runtime.twin.build import missing_tools
 
 _SMOKE = """
 import json, sys
@@ -32,6 +34,8 @@ try:
 except BaseException as error:
     tell(error=type(error).__name__ + ": " + str(error)[:400])
 """
+
+_TWIN = "from flmigrate.runtime import twin\ntwin.activate()\n"
 
 _OWNER = """
 import torch
@@ -69,10 +73,12 @@ def smoke_test(versions: Mapping[str, str]) -> Iterator[Check]:
             "torch_fl cannot register flagos behind it",
             f"export {AUTOLOAD}=0",
         )
-    if "torch_fl" not in versions:
-        yield Check("smoke test", "info", "not run: torch_fl is missing")
+    simulated = "torch_fl" not in versions and twin.which() != "real"
+    if simulated and (missing := missing_tools()):
+        advice = f"the simulated device would need {missing}"
+        yield Check("smoke test", "info", "not run: torch_fl is missing", advice)
         return
-    answer = _run(_SMOKE)
+    answer = _run(_TWIN + _SMOKE if simulated else _SMOKE)
     try:
         told = json.loads(answer)
     except ValueError:
@@ -80,7 +86,10 @@ def smoke_test(versions: Mapping[str, str]) -> Iterator[Check]:
         yield Check("smoke test", "error", found, "a crash below Python: check driver and versions")
         return
     if told.get("done"):
-        yield Check("smoke test", "ok", "create, move, compute, read back")
+        where = "the simulated device" if simulated else "torch_fl"
+        yield Check("smoke test", "ok", f"create, move, compute, read back, on {where}")
+        if simulated:
+            return
         late = _run(_LATE)
         if late.startswith("!"):
             advice = "import torch_fl first, in every program"

@@ -1,6 +1,7 @@
 """``flmigrate verify``: a program run in its own process, on the twin or the real device.
 
-The process is ``runtime.watched``: it writes a report, also when it is ended. Needs no torch here.
+The process is ``runtime.watched``: it writes a report, also when it is ended, and so do those that
+it starts. Needs no torch here.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from flmigrate.runtime.run_report import Problem, RunReport, read_json
+from flmigrate.runtime.run_report import Problem, RunReport, merged, read_json
+from flmigrate.runtime.twin import CHIP
 
-CHIP = "FLMIGRATE_TWIN_CHIP"
 DEVICES = "FLMIGRATE_TWIN_DEVICES"
 ASYNCHRONOUS = "FLMIGRATE_TWIN_ASYNC"
 NUMERICS = "FLMIGRATE_TWIN_NUMERICS"
+FIRST = "first.json"
+"""The report of the first process, in the folder of all reports."""
+
 _GRACE = 10.0  # seconds to write the report after the time is up
 
 
@@ -64,17 +68,16 @@ def verify(
     """
     device, limits = device or Twin(), limits or Limits()
     with tempfile.TemporaryDirectory(prefix="flmigrate-") as folder:
-        told = Path(folder) / "report.json"
         environment = {**os.environ, **device.environment()}
         process = subprocess.Popen(
-            [sys.executable, "-m", "flmigrate.runtime.watched", str(told), *command],
+            [sys.executable, "-m", "flmigrate.runtime.watched", folder, *command],
             stdout=sys.stderr,
             env=environment,
             start_new_session=True,
             preexec_fn=lambda: _limit(limits.memory),
         )
         late = _waited(process, limits.seconds)
-        report = read_json(told) if told.is_file() else RunReport("verify")
+        report = _together(Path(folder))
     code = process.returncode
     found = list(report.problems)
     if late:
@@ -90,6 +93,18 @@ def verify(
         exit_code=report.exit_code if report.exit_code is not None else code,
         problems=tuple(found),
     )
+
+
+def _together(folder: Path) -> RunReport:
+    """What the first process tells, with what the others saw. Its times and exit code count."""
+    path = folder / FIRST
+    first = read_json(path) if path.is_file() else RunReport("verify")
+    others = [read_json(other) for other in sorted(folder.glob("*.json")) if other != path]
+    notes = first.notes
+    if others:
+        notes = (*notes, f"{len(others)} more process{'es' * (len(others) > 1)} reported")
+    together = merged((first, *others))
+    return replace(together, exit_code=first.exit_code, seconds=first.seconds, notes=notes)
 
 
 def _limit(memory: int) -> None:

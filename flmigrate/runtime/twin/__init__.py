@@ -11,6 +11,11 @@ import os
 import sys
 from pathlib import Path
 
+from flmigrate.runtime.twin.build import missing_tools
+
+CHIP = "FLMIGRATE_TWIN_CHIP"
+"""The variable that names the manifest of the chip that the twin is; empty: all operators."""
+
 SITE = Path(__file__).parent / "site"
 """The folder whose ``torch_fl`` is the twin's."""
 
@@ -27,6 +32,19 @@ def activate() -> str:
         package = str(SITE.parents[3])  # children import the twin's device from flmigrate
         paths = [inherited] if inherited else []
         os.environ["PYTHONPATH"] = os.pathsep.join([*paths, str(SITE), package])
+    return which()
+
+
+def stand_in(chip: str = "") -> str:
+    """What is ``flagos`` in this process: ``real``, ``twin``, or an empty text where there is
+    neither a torch_fl nor the tools to build the twin.
+
+    To be called before torch is imported. ``chip`` names the manifest that decides which operators
+    the twin has; empty: all of them.
+    """
+    if which() != "real" and not missing_tools():
+        os.environ[CHIP] = chip
+        activate()
     return which()
 
 

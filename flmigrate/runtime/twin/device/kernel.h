@@ -49,6 +49,19 @@ Tensor on_device(const c10::Storage& storage, const Tensor& cpu) {
   return made;
 }
 
+// A view of a tensor on the device: it shares the storage, and the keys, since a view of a tensor
+// with a history made in inference mode has one too.
+Tensor view_of(const Tensor& base, const Tensor& cpu) {
+  auto made = at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW,
+                                                       c10::Storage(base.storage()),
+                                                       base.key_set(), cpu.dtype());
+  made.unsafeGetTensorImpl()->set_sizes_and_strides(cpu.sizes(), cpu.strides(),
+                                                    cpu.storage_offset());
+  made._set_conj(cpu.is_conj());
+  made._set_neg(cpu.is_neg());
+  return made;
+}
+
 // Whether an operator takes a tensor of the CPU beside those of the device, as CUDA's do.
 bool may_be_on_cpu(const std::string& op, const std::string& argument) {
   static const std::unordered_set<std::string> any = {
@@ -154,7 +167,7 @@ struct Call {
     auto* storage = result.storage().unsafeGetStorageImpl();
     for (auto& one : given)
       if (block_of(one.device.storage()).cpu.unsafeGetStorageImpl() == storage)
-        return on_device(one.device.storage(), result);
+        return view_of(one.device, result);
     auto& own = made[storage];
     if (!own) {
       auto index = device ? device->index() : current_device;

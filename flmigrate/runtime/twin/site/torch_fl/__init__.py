@@ -11,6 +11,7 @@ import os
 import torch
 from torch.utils import backend_registration
 
+from flmigrate.runtime.children import started
 from flmigrate.runtime.twin.build import load_device
 from torch_fl import _chip
 
@@ -38,6 +39,7 @@ _patches.apply()
 comm.register_flagos_backend()
 if _alias.wanted():
     _alias.install()
+started(_C)
 
 __all__ = [
     "distributed",
