@@ -1,10 +1,12 @@
 // Devices and their memory, which is the CPU's.
 #pragma once
 #include <ATen/ATen.h>
+#include <ATen/core/operator_name.h>
 
 #include <atomic>
 #include <cstring>
 #include <set>
+#include <string>
 
 namespace {
 
@@ -39,6 +41,12 @@ c10::Storage cpu_storage(size_t nbytes) {
   auto* allocator = c10::GetAllocator(c10::DeviceType::CPU);
   return c10::make_intrusive<c10::StorageImpl>(
       c10::StorageImpl::use_byte_size_t(), nbytes, allocator->allocate(nbytes), allocator, true);
+}
+
+// The name of an operator without `aten::`, with its overload after a dot.
+c10::OperatorName operator_of(const std::string& op) {
+  auto dot = op.find('.');
+  return {"aten::" + op.substr(0, dot), dot == std::string::npos ? "" : op.substr(dot + 1)};
 }
 
 // A stream: the index of its device, and its number there.

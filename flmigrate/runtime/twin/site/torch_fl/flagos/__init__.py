@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from torch_fl import _C
+from torch_fl import _C, _chip
 from torch_fl.flagos import meta, random
 from torch_fl.flagos.random import (
     get_rng_state,
@@ -179,8 +179,12 @@ def memory_stats(device: int | None = None) -> dict[str, int]:
 
 
 def reset_peak_memory_stats(device: int | None = None) -> None:
-    """Count the most from now on."""
-    _C._reset_peak_memory_stats(_index(device))
+    """Count the most from now on. On chips with the allocator that Torch-FL brings, the counter of
+    what is allocated starts at 0 too, and is off from then on."""
+    if _chip.concerned_by("torch.flagos.reset_peak_memory_stats"):
+        _C._forget_memory(_index(device))
+    else:
+        _C._reset_peak_memory_stats(_index(device))
 
 
 class _DeviceProperties:
@@ -254,6 +258,8 @@ class Stream(torch.Stream):
     """A queue of work on a device."""
 
     def __new__(cls, device: int | None = None, priority: int = 0, **kwargs: Any) -> Stream:
+        if _chip.concerned_by("torch.flagos.Stream"):
+            raise RuntimeError("libascendcl.so not found")  # it is built on Ascend's runtime
         if kwargs:
             return super().__new__(cls, priority=priority, **kwargs)
         index = _index(device)
