@@ -15,6 +15,8 @@ from flmigrate.analysis.context import Context
 from flmigrate.findings import Branch, Finding, Fix, Severity
 from flmigrate.rules.chains import Arm, arms_of, is_elif
 
+_SAFE = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
+
 
 def emptied(before: Context, after: Context) -> Iterator[Finding]:
     """Findings for arms that do nothing in ``after``, in functions that had none in ``before``."""
@@ -61,7 +63,12 @@ def _is_idle(context: Context, suite: Sequence[ast.stmt]) -> bool:
 
 
 def _only_asks(context: Context, arm: Arm) -> bool:
-    return arm.test is None or context.predicates.is_pure(arm.test)
+    """Whether a test does nothing and cannot fail, as ``level > 1`` does where it is a text."""
+    if arm.test is None:
+        return True
+    compared = (part for part in ast.walk(arm.test) if isinstance(part, ast.Compare))
+    is_safe = all(isinstance(op, _SAFE) for compare in compared for op in compare.ops)
+    return is_safe and context.predicates.is_pure(arm.test)
 
 
 def _place(context: Context, top: ast.If) -> str:
