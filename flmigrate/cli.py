@@ -295,6 +295,12 @@ def regress(**options: Any) -> None:
 @click.option("-m", "module", metavar="MODULE", help="Run a module, as `python -m` does.")
 @click.option("--chip", metavar="NAME|FILE", help="Have the operators of this chip, no others.")
 @click.option("--devices", type=click.IntRange(1, 16), default=1, help="Simulated devices (1).")
+@click.option(
+    *("--numerics", "numerics"),
+    type=click.Choice(("tf32", "bf16", "reordered")),
+    multiple=True,
+    help="Round products' operands, or sum in another order.",
+)
 @click.option("--asynchronous", is_flag=True, help="Do nothing before the program waits for it.")
 @click.option(
     *("--timeout", "timeout"),

@@ -75,6 +75,14 @@ def test_training_equals_the_cpus_to_the_bit(told: dict[str, Any]) -> None:
         ("streams", [True, False, True, True]),
         ("memory", [4000, 0, MEMORY]),
         ("inference", [True, False, [2, 3]]),
+        (
+            "indexed_by_tuples",
+            [
+                [[[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]]],
+                [[[1.0, 0.0, 1.0], [1.0, 1.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]]],
+            ],
+        ),
+        ("own_kernel", [[7.0, 7.0], ["aten::frac"]]),
         ("views", [[0.0, 0.0, 15.0, 0.0], [3.0, 1.0, 0.0, 1.0]]),
         ("resized", [1.0, 1.0, 7.0]),
         ("compiled", [[3.0] * 3, [3.0] * 3]),
@@ -163,6 +171,62 @@ def test_copies_on_one_stream_are_in_order() -> None:
     )
     done = run("-c", code, FLMIGRATE_TWIN_ASYNC="1")
     assert done.stdout.splitlines() == ["4.0", "[]"], done.stderr
+
+
+@needs_compiler
+def test_queues_do_not_grow_without_end() -> None:
+    code = (
+        "from flmigrate.runtime.twin import activate; activate(); import torch_fl, torch;"
+        "x = torch.zeros(1, device='flagos'); e = torch.flagos.Event(); e.record()\n"
+        "for step in range(21000):\n    x += 1\n"
+        "print(e.query(), torch.flagos.current_stream().query(), x.item())"
+    )
+    done = run("-c", code, FLMIGRATE_TWIN_ASYNC="1")
+    assert done.stdout.split() == ["True", "False", "21000.0"], done.stderr
+
+
+@needs_compiler
+def test_narrow_has_no_gradient_on_a_chip() -> None:
+    code = (
+        "from flmigrate.runtime.twin import activate; activate(); import torch_fl, torch;"
+        "x = torch.ones(2, 3, device='flagos', requires_grad=True);"
+        "x.narrow(1, 0, 2).sum().backward()"
+    )
+    done = run("-c", code, FLMIGRATE_TWIN_CHIP="gcu")
+    last = done.stderr.strip().splitlines()[-1]
+    assert last == "RuntimeError: derivative for aten::narrow is not implemented"
+
+
+ALIASED = """\
+from flmigrate.runtime.twin import activate; activate()
+import torch_fl, torch
+net, x = torch.nn.Linear(2, 2).cuda(), torch.ones(1, 2, device="cuda")
+print(net.weight.device, x.device, x.cpu().to("cuda:0").device, torch.ones(1).cuda().device)
+print(torch.device("cuda"), isinstance(x.device, torch.device), torch.cuda.is_available())
+print(net(x).device.type == "cuda", x.is_cuda, torch.cuda.device_count())
+with torch.autocast("cuda"):
+    print(net(x).dtype)
+traced = torch.fx.symbolic_trace(lambda x: x + torch.arange(2, device=torch.device("cuda")))
+print(traced(x).tolist())
+try:
+    torch.Generator("cuda")
+except RuntimeError:
+    print("no generator")
+"""
+
+
+@needs_compiler
+def test_the_alias_reaches_what_torch_fls_reaches() -> None:
+    assert run("-W", "ignore", "-c", ALIASED).returncode == 1  # the twin's own default: no alias
+    done = run("-W", "ignore", "-c", ALIASED, FLAGOS_ALIAS_CUDA="1")
+    assert done.stdout.splitlines() == [
+        "flagos:0 flagos:0 flagos:0 flagos:0",
+        "flagos True True",
+        "False False 1",
+        "torch.float32",
+        "[[1.0, 2.0]]",
+        "no generator",
+    ], done.stderr
 
 
 def test_torch_fl_is_found_after_activation_only() -> None:

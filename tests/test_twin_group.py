@@ -44,6 +44,10 @@ def test_two_processes_learn_what_one_learns_on_the_cpu(told: dict[str, Any]) ->
         assert flat(value) == pytest.approx(flat(told["alone"][name]), abs=1e-5), name
 
 
+def test_data_parallel_is_torch_fls(told: dict[str, Any]) -> None:
+    assert told["buffers"] == [True, ["tuple"]]
+
+
 def test_collectives(told: dict[str, Any]) -> None:
     assert told["backend"] == "flagos"
     assert told["collectives"] == {

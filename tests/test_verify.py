@@ -76,6 +76,125 @@ def test_a_chip_decides_what_there_is(tmp_path: Path) -> None:
     assert all(op["seconds"] > 0 for op in fallbacks)
 
 
+LIMITS = """\
+import torch_fl, torch
+def made(*dtypes):
+    return [torch.ones(2, 2, dtype=getattr(torch, d), device="flagos") for d in dtypes]
+single, double, whole, small = made("float32", "float64", "int64", "int16")
+single @ single
+double @ double
+whole + whole
+-small
+single + single
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("chip", "found"),
+    [
+        ("ascend", {("mm", 6), ("neg", 8)}),
+        ("gcu", {("add.Tensor", 7)}),
+        ("cuda", set()),
+    ],
+)
+def test_types_that_a_chip_lacks_go_to_the_cpu(
+    tmp_path: Path, chip: str, found: set[tuple[str, int]]
+) -> None:
+    (tmp_path / "limits.py").write_text(LIMITS)
+    code, report, _ = verify(tmp_path, "--chip", chip, "limits.py")
+    assert (code, report["problems"]) == (0, [])
+    limited = {"mm", "matmul", "neg", "add.Tensor"}
+    on_cpu = [
+        op for op in report["operators"] if op["route"] == "cpu_fallback" and op["op"] in limited
+    ]
+    names = {op["op"].replace("matmul", "mm") for op in on_cpu}
+    assert {(n, line) for n, line in found} == {
+        (op["op"].replace("matmul", "mm"), place["line"]) for op in on_cpu for place in op["places"]
+    }, names
+    assert all(op["seconds"] > 0 for op in on_cpu)
+
+
+NUMERICS = """\
+import torch_fl, torch
+torch.manual_seed(0)
+a, b = torch.randn(64, 64), torch.randn(64, 64)
+conv = torch.nn.Conv2d(4, 4, 3)
+x = torch.randn(1, 4, 8, 8)
+cases = {
+    "product": (lambda d: a.to(d) @ b.to(d)),
+    "added": (lambda d: torch.addmm(a.to(d), a.to(d) * 0, b.to(d))),
+    "convolution": (lambda d: conv.to(d)(x.to(d))),
+    "sum": (lambda d: a.to(d).sum(1)),
+    "elementwise": (lambda d: a.to(d) * b.to(d)),
+}
+for name, case in cases.items():
+    right = case("cpu").detach().double()
+    found = case("flagos").detach().cpu().double()
+    print(name, ((found - right).norm() / right.norm()).item())
+"""
+
+
+@needs_compiler
+def test_numerics_of_a_chip_can_be_switched_on(tmp_path: Path) -> None:
+    (tmp_path / "numerics.py").write_text(NUMERICS)
+
+    def errors(*options: str) -> dict[str, float]:
+        code, _, printed = verify(tmp_path, *options, "numerics.py")
+        assert code == 0
+        pairs = (line.split() for line in printed.splitlines() if len(line.split()) == 2)
+        return {name: float(error) for name, error in pairs}
+
+    assert set(errors().values()) == {0.0}
+    rounded, coarse = errors("--numerics", "tf32"), errors("--numerics", "bf16")
+    for name in ("product", "convolution"):
+        assert 1e-5 < rounded[name] < 1e-3 < coarse[name] < 1e-2
+    for name in ("added", "sum", "elementwise"):
+        assert rounded[name] == coarse[name] == 0
+    shuffled = errors("--numerics", "reordered")
+    assert 0 < shuffled["product"] < 1e-6
+    assert 0 < shuffled["sum"] < 1e-6
+    assert shuffled["elementwise"] == 0
+    both = errors("--numerics", "tf32", "--numerics", "reordered")
+    assert both["product"] != rounded["product"] > 1e-5
+    assert both["sum"] == shuffled["sum"]
+
+
+HAZARDS = """\
+import torch_fl, torch
+x = torch.ones(1000, device="flagos")
+torch.flagos.reset_peak_memory_stats()
+print("allocated", torch.flagos.memory_allocated())
+torch.Stream("flagos")
+torch.flagos.Stream()
+"""
+
+
+@needs_compiler
+def test_hazards_of_a_chip_are_met(tmp_path: Path) -> None:
+    (tmp_path / "hazards.py").write_text(HAZARDS)
+    code, report, printed = verify(tmp_path, "--chip", "musa", "hazards.py")
+    assert (code, problems(report)) == (1, [("error", "hazards.py", 6)])
+    assert "libascendcl.so not found" in report["problems"][0]["message"]
+    assert "allocated 0" in printed
+    code, _, printed = verify(tmp_path, "--chip", "cuda", "hazards.py")
+    assert code == 0
+    assert "allocated 4000" in printed
+
+
+@needs_compiler
+def test_a_fallback_takes_no_generator_of_the_device(tmp_path: Path) -> None:
+    (tmp_path / "draw.py").write_text(
+        'import torch_fl, torch\ng = torch.Generator("flagos")\n'
+        'torch.ones(4, device="flagos").cauchy_(generator=g)\n'
+    )
+    assert verify(tmp_path, "draw.py")[0] == 0
+    code, report, _ = verify(tmp_path, "--chip", "gcu", "draw.py")
+    assert code == 1
+    message = report["problems"][0]["message"]
+    assert "Expected a 'cpu' device type for generator but found 'flagos'" in message
+
+
 @needs_compiler
 @pytest.mark.parametrize(
     ("text", "found"),

@@ -206,6 +206,27 @@ def views() -> Any:
 
 
 @case
+def indexed_by_tuples() -> Any:
+    """One number chosen by a tensor: a view on the CPU, a copy on Torch-FL."""
+    found = []
+    for device in ("cpu", D):
+        x = torch.ones(2, 3, device=device)
+        x[torch.tensor(1),].zero_()
+        x[:, torch.tensor(0)].zero_()
+        x[0, torch.tensor(1)].zero_()
+        found.append([x.tolist(), x[:, torch.tensor([2, 0])].tolist()])
+    return found
+
+
+@case
+def own_kernel() -> Any:
+    from torch_fl import integration
+
+    integration.register_flagos_operator("aten::frac", lambda x: x * 0 + 7)
+    return [torch.ones(2, device=D).frac().tolist(), integration.get_registered_ops()]
+
+
+@case
 def resized() -> Any:
     x = torch.ones(2, device=D)
     x.resize_(3)[2] = 7

@@ -90,6 +90,20 @@ def collectives(rank: int) -> dict[str, Any]:
     }
 
 
+def buffers_and_hooks(rank: int) -> list[Any]:
+    """Whether each process keeps its own buffers, and what a communication hook is given."""
+    model: Any = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 1)).to(D)
+    parallel = nn.parallel.DistributedDataParallel(model)
+    given: list[str] = []
+
+    parallel.register_comm_hook(given, lambda names, bucket: names.append(type(bucket).__name__))
+    for _ in range(2):
+        parallel(torch.full((4, 2), float(rank), device=D)).sum().backward()
+    means: list[Any] = [None, None]
+    dist.all_gather_object(means, model[0].running_mean.tolist())
+    return [means[0] != means[1], sorted(set(given))]
+
+
 def refused(function: Callable[[], Any]) -> list[str]:
     try:
         return [str(function())]
@@ -111,6 +125,7 @@ def main(rank: int, store: str) -> None:
     told: dict[str, Any] = {"backend": dist.get_backend(), "without a backend": before}
     told["collectives"] = collectives(rank)
     told["tensor of the CPU"] = refused(lambda: dist.all_reduce(torch.ones(1)))
+    told["buffers"] = buffers_and_hooks(rank)
     there: Any = net().to(D)
     told["positional"] = refused(lambda: nn.parallel.DistributedDataParallel(there, [0]))
     parallel = nn.parallel.DistributedDataParallel(there, device_ids=[0])

@@ -30,7 +30,7 @@ def run(command: tuple[str, ...], options: dict[str, Any]) -> bool:
         raise click.UsageError(f"the simulated device is built from C++ and needs {missing}")
     chips = check_chips([options["chip"]]) if options["chip"] else ("",)
     limits = Limits(options["timeout"], options["memory"])
-    device = Twin(chips[0], options["devices"], options["asynchronous"])
+    device = Twin(chips[0], options["devices"], options["asynchronous"], options["numerics"])
     report = verify(command, device=device, limits=limits)
     if options["as_json"]:
         say(json_text(report).rstrip(), err=False)

@@ -11,14 +11,14 @@ from typing import Any
 import tomli
 
 from flmigrate.manifests.files import DATA
-from flmigrate.manifests.model import Manifest, ManifestError
+from flmigrate.manifests.model import ROUTES, Manifest, ManifestError
 from flmigrate.manifests.store import CHIPS, names
 
 SCHEMA = 1
 SEVERITIES = ("error", "warning", "info")
 EVIDENCE = ("measured", "read", "computed", "reported")
 
-_TEXTS = "id rule severity when what advice since until flaggems evidence source".split()
+_TEXTS = "id rule severity when becomes what advice since until flaggems evidence source".split()
 _LISTS = "chips ops apis dtypes routes".split()
 _REQUIRED = ("id", "rule", "severity", "chips", "what", "evidence", "source")
 
@@ -28,6 +28,7 @@ class Hazard:
     """One hazard; ``data/hazards.toml`` says what each field means.
 
     ``chips`` are configurations. ``when`` narrows it to calls of a kind that a rule recognises.
+    ``becomes`` is the route of these calls where it is not the operator's own.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Hazard:
     chips: frozenset[str]
     advice: str = ""
     when: str = ""
+    becomes: str = ""
     since: str = ""
     until: str = ""
     flaggems: str = ""
@@ -105,6 +107,8 @@ def _hazard(path: Path, at: int, entry: dict[str, Any]) -> Hazard:
             raise ManifestError(f'{where}: "{key}" is no key of a hazard, or of the wrong type')
     if values["severity"] not in SEVERITIES or values["evidence"] not in EVIDENCE:
         raise ManifestError(f"{where}: unknown severity or evidence")
+    if values.get("becomes", "composite") not in ROUTES:
+        raise ManifestError(f'{where}: becomes: unknown route "{values["becomes"]}"')
     values["chips"] = _configurations(where, entry["chips"])
     return Hazard(**values)
 

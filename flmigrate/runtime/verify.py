@@ -23,6 +23,7 @@ from flmigrate.runtime.twin import CHIP
 
 DEVICES = "FLMIGRATE_TWIN_DEVICES"
 ASYNCHRONOUS = "FLMIGRATE_TWIN_ASYNC"
+NUMERICS = "FLMIGRATE_TWIN_NUMERICS"
 FIRST = "first.json"
 """The report of the first process, in the folder of all reports."""
 
@@ -40,11 +41,13 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Twin:
     """What the simulated device is like. ``chip`` names the manifest that decides which operators
-    it has; empty: all of them. ``asynchronous``: what nothing waits for is not done."""
+    it has; empty: all of them. ``asynchronous``: what nothing waits for is not done. ``numerics``
+    are differences from the CPU's: ``tf32``, ``bf16``, ``reordered``."""
 
     chip: str = ""
     devices: int = 1
     asynchronous: bool = False
+    numerics: tuple[str, ...] = ()
 
     def environment(self) -> dict[str, str]:
         """The same, as the twin reads it in the process that has it."""
@@ -52,6 +55,7 @@ class Twin:
             CHIP: self.chip,
             DEVICES: str(self.devices),
             ASYNCHRONOUS: "1" if self.asynchronous else "",
+            NUMERICS: ",".join(self.numerics),
         }
 
 

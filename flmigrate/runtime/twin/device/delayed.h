@@ -72,6 +72,7 @@ struct Later {
       after = generator.get_state();
       generator.set_state(generator_state);
     }
+    apply_numerics(op, &stack);
     op.redispatchBoxed(DispatchKeySet(DispatchKey::CPU), &stack);
     if (generator_state.defined()) {
       std::lock_guard<std::mutex> hold(generator.mutex());

@@ -41,6 +41,12 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   at::RegisterPrivateUse1HooksInterface(&hooks);
   m.def("claim_all", &claim_all);
   m.def("claim_chip", &claim_chip);
+  m.def("limit", &limit);
+  m.def("set_numerics", [](int dropped, bool reorder) {
+    TORCH_CHECK_VALUE(dropped >= 0 && dropped < 23, "0 to 22 bits of a fraction are dropped");
+    dropped_bits = dropped;
+    reordered = reorder;
+  });
   m.def("_get_device_count", [] { return device_count.load(); });
   m.def("set_device_count", [](int count) {
     TORCH_CHECK_VALUE(count >= 0 && count <= kMaxDevices, "0 to ", kMaxDevices, " devices");
@@ -57,10 +63,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("_synchronize", [](int index) { wait_for_device(static_cast<DeviceIndex>(index)); },
         py::call_guard<py::gil_scoped_release>());
   m.def("_memory_allocated", [](int index) { return allocated[index].load(); });
-  m.def("_memory_peak", [](int index) { return peak[index].load(); });
   m.def("_memory_calls", [](int index) {
-    return py::make_tuple(blocks_made[index].load(), blocks_freed[index].load());
+    return std::make_pair(allocations[index].load(), frees[index].load());
   });
+  m.def("_memory_peak", [](int index) { return peak[index].load(); });
+  m.def("_forget_memory", [](int index) { allocated[index] = peak[index] = 0; });
   m.def("_reset_peak_memory_stats", [](int index) { peak[index] = allocated[index].load(); });
   m.def("make_asynchronous", [] { asynchronous = true; });
   m.def("observe", [](bool on, py::object place) {

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "numerics.h"
 #include "observation.h"
 #include "random.h"
 
@@ -205,6 +206,7 @@ void compute(const c10::OperatorHandle& op, Stack* stack) {
       call.misplaced == nullptr ? "" : call.misplaced, " of ", op.schema().name(), ")");
   {
     at::AutoDispatchBelowADInplaceOrView below;
+    apply_numerics(op, stack);
     op.redispatchBoxed(DispatchKeySet(DispatchKey::CPU), stack);
   }
   call.settle();

@@ -1,10 +1,12 @@
 // Devices and their memory, which is the CPU's.
 #pragma once
 #include <ATen/ATen.h>
+#include <ATen/core/operator_name.h>
 
 #include <atomic>
 #include <cstring>
 #include <set>
+#include <string>
 
 namespace {
 
@@ -26,8 +28,7 @@ std::atomic<int> device_count{1};
 thread_local DeviceIndex current_device = 0;
 std::atomic<int64_t> allocated[kMaxDevices];
 std::atomic<int64_t> peak[kMaxDevices];
-std::atomic<int64_t> blocks_made[kMaxDevices];
-std::atomic<int64_t> blocks_freed[kMaxDevices];
+std::atomic<int64_t> allocations[kMaxDevices], frees[kMaxDevices];
 
 void check_index(int64_t index) {
   TORCH_CHECK(index >= 0 && index < device_count, "invalid device ordinal ", index, ": there ",
@@ -39,6 +40,12 @@ c10::Storage cpu_storage(size_t nbytes) {
   auto* allocator = c10::GetAllocator(c10::DeviceType::CPU);
   return c10::make_intrusive<c10::StorageImpl>(
       c10::StorageImpl::use_byte_size_t(), nbytes, allocator->allocate(nbytes), allocator, true);
+}
+
+// The name of an operator without `aten::`, with its overload after a dot.
+c10::OperatorName operator_of(const std::string& op) {
+  auto dot = op.find('.');
+  return {"aten::" + op.substr(0, dot), dot == std::string::npos ? "" : op.substr(dot + 1)};
 }
 
 // A stream: the index of its device, and its number there.
@@ -69,7 +76,7 @@ constexpr int kUnwritten = 0xff;  // NaN in every floating dtype
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
   allocated[block->device] -= block->nbytes;
-  ++blocks_freed[block->device];
+  ++frees[block->device];
   if (block->late) released(*block);
   delete block;
 }
@@ -77,7 +84,7 @@ void free_block(void* context) {
 c10::DataPtr block_over(c10::Storage cpu, DeviceIndex device) {
   auto nbytes = static_cast<int64_t>(cpu.nbytes());
   void* data = cpu.mutable_data();
-  ++blocks_made[device];
+  ++allocations[device];
   int64_t now = allocated[device] += nbytes;
   int64_t seen = peak[device];
   while (seen < now && !peak[device].compare_exchange_weak(seen, now)) {

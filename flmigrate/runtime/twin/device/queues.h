@@ -111,17 +111,28 @@ bool waits_for(const Work& work, const Work& other) {
   return found != work.before.end() && found->second >= other.index;
 }
 
+// A queue of a chip is not endless either, and works hold the memory that they are about.
+constexpr size_t kDepth = 20000;
+void finish(StreamKey stream, int64_t index);
+
 std::shared_ptr<Work> queue_work(StreamKey stream, Work work) {
   if (observing && !work.what.empty()) work.place = place_now();
-  Hold hold(queues().lock);
-  auto& queue = queues().all[stream];
-  work.issued = ++queues().issued;
-  work.stream = stream;
-  work.index = ++queue.issued;
-  work.before = queue.clock;
-  queue.clock[stream] = work.index;
-  queue.works.push_back(std::make_shared<Work>(std::move(work)));
-  return queue.works.back();
+  std::shared_ptr<Work> queued;
+  int64_t overdue = 0;
+  {
+    Hold hold(queues().lock);
+    auto& queue = queues().all[stream];
+    work.issued = ++queues().issued;
+    work.stream = stream;
+    work.index = ++queue.issued;
+    work.before = queue.clock;
+    queue.clock[stream] = work.index;
+    queued = std::make_shared<Work>(std::move(work));
+    queue.works.push_back(queued);
+    if (queue.works.size() > kDepth) overdue = queue.done + kDepth / 2;
+  }
+  if (overdue != 0) finish(stream, overdue);
+  return queued;
 }
 
 std::shared_ptr<Mark> marked(StreamKey stream) {
@@ -152,10 +163,11 @@ std::vector<std::shared_ptr<Work>> rivals(const Work& work) {
   std::vector<std::shared_ptr<Work>> found;
   for (auto& [key, queue] : queues().all) {
     if (key == work.stream) continue;
-    for (auto& other : queue.works)
-      if (!other->started && conflict(work, *other) && !waits_for(*other, work) &&
-          !waits_for(work, *other))
-        found.push_back(other);
+    for (auto& other : queue.works) {
+      if (waits_for(work, *other)) continue;
+      if (waits_for(*other, work)) break;  // and so do those that come after it
+      if (!other->started && conflict(work, *other)) found.push_back(other);
+    }
   }
   return found;
 }

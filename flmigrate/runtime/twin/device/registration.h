@@ -99,10 +99,7 @@ int claim_chip(const std::vector<std::pair<std::string, std::string>>& routes) {
   int claimed = 0;
   auto& dispatcher = c10::Dispatcher::singleton();
   for (const auto& [op, route] : routes) {
-    auto dot = op.find('.');
-    c10::OperatorName name("aten::" + op.substr(0, dot),
-                           dot == std::string::npos ? "" : op.substr(dot + 1));
-    auto known = dispatcher.findSchema(name);  // another torch may not have it
+    auto known = dispatcher.findSchema(operator_of(op));  // another torch may not have it
     if (!known || known->hasKernelForDispatchKey(DispatchKey::PrivateUse1)) continue;
     auto own = fused().find(op);
     if (own != fused().end() && route != "raises") own->second();

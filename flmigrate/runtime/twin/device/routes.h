@@ -1,6 +1,7 @@
 // The routes that an operator may take, each a boxed kernel.
 #pragma once
 #include "delayed.h"
+#include "limits.h"
 
 namespace {
 
@@ -18,9 +19,19 @@ void observed(const c10::OperatorHandle& op, Stack* stack, const char* route) {
   observe(name_of(op), route, now_ms() - start, nullptr);
 }
 
-void execute(const c10::OperatorHandle& op, Stack* stack) { observed(op, stack, "native"); }
+void execute(const c10::OperatorHandle& op, Stack* stack) {
+  observed(op, stack, beyond_limits(op, *stack) ? "cpu_fallback" : "native");
+}
 
+// Torch's own fallback hands a generator on as it is, and the CPU does not take one of a device.
 void execute_on_cpu(const c10::OperatorHandle& op, Stack* stack) {
+  for (size_t i = stack->size() - op.schema().arguments().size(); i < stack->size(); ++i) {
+    if (!(*stack)[i].isGenerator()) continue;
+    auto generator = (*stack)[i].toGenerator();
+    TORCH_CHECK(!generator.defined() || generator.device().type() != kDevice,
+                "Expected a 'cpu' device type for generator but found '", Device(kDevice).str(),
+                "'");
+  }
   observed(op, stack, "cpu_fallback");
 }
 

@@ -7,25 +7,19 @@ simulated: asked for, it says that it is not there, as a build without it does.
 from __future__ import annotations
 
 import os
-from types import TracebackType
 
 import torch
 from torch.utils import backend_registration
 
-from flmigrate.manifests.model import NATIVE
-from flmigrate.manifests.store import load
 from flmigrate.runtime.children import started
 from flmigrate.runtime.twin.build import load_device
+from torch_fl import _chip
 
 _C = load_device()
 if os.environ.get("FLMIGRATE_TWIN_ASYNC") == "1":
     _C.make_asynchronous()
-_chip = os.environ.get("FLMIGRATE_TWIN_CHIP")
-if _chip:
-    _claimed = NATIVE | {"cpu_roundtrip", "raises"}
-    _C.claim_chip([(op, r) for op, r in load(_chip).routes.items() if r in _claimed])
-else:
-    _C.claim_all()
+_chip.claim(_C)
+_chip.set_numerics(_C)
 
 backend_registration.rename_privateuse1_backend("flagos")
 
@@ -34,10 +28,17 @@ from torch_fl import flagos  # noqa: E402
 torch._register_device_module("flagos", flagos)  # type: ignore[no-untyped-call]
 backend_registration.generate_methods_for_privateuse1_backend(for_storage=True)
 
-from torch_fl import _patches, comm, distributed  # noqa: E402
+from torch_fl import _alias, _patches, comm, distributed  # noqa: E402
+from torch_fl.integration import (  # noqa: E402
+    enable_flaggems_for_flagos,
+    is_flaggems_available,
+    use_flaggems,
+)
 
 _patches.apply()
 comm.register_flagos_backend()
+if _alias.wanted():
+    _alias.install()
 started(_C)
 
 __all__ = [
@@ -51,11 +52,6 @@ __all__ = [
 ]
 
 
-def is_flaggems_available() -> bool:
-    """False: there is no FlagGems in the twin."""
-    return False
-
-
 def is_flaggems_enabled() -> bool:
     """False: there is no FlagGems in the twin."""
     return False
@@ -64,28 +60,3 @@ def is_flaggems_enabled() -> bool:
 def get_registered_ops() -> list[str]:
     """The operators that FlagGems serves: none."""
     return []
-
-
-def enable_flaggems_for_flagos(
-    exclude: list[str] | None = None, include: list[str] | None = None
-) -> int:
-    """The number of operators that FlagGems serves from now on: 0."""
-    return 0
-
-
-class use_flaggems:
-    """A context without effect."""
-
-    def __init__(self, exclude: list[str] | None = None, include: list[str] | None = None) -> None:
-        pass
-
-    def __enter__(self) -> use_flaggems:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        pass

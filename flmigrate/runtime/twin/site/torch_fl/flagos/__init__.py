@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from torch_fl import _C
+from torch_fl import _C, _chip
 from torch_fl.flagos import meta, random
 from torch_fl.flagos.random import (
     get_rng_state,
@@ -160,27 +160,30 @@ def memory_reserved(device: int | None = None) -> int:
 
 
 def memory_stats(device: int | None = None) -> dict[str, int]:
-    """Torch-FL's nine keys: bytes in tensors of a device, now and at most, and how often memory
-    was taken and given back. Nothing is kept, so that what is reserved is what is allocated."""
+    """Bytes in tensors of a device, now and at most, and how often memory was asked for."""
     index = _index(device)
     now, most = memory_allocated(index), int(_C._memory_peak(index))
-    made, freed = _C._memory_calls(index)
+    asked, freed = _C._memory_calls(index)
     return {
         "allocated_bytes": now,
         "reserved_bytes": now,
         "peak_allocated_bytes": most,
         "peak_reserved_bytes": most,
-        "num_alloc_calls": made,
+        "num_alloc_calls": asked,
         "num_free_calls": freed,
-        "num_device_malloc": made,
+        "num_device_malloc": asked,
         "num_device_free": freed,
         "num_alloc_retries": 0,
     }
 
 
 def reset_peak_memory_stats(device: int | None = None) -> None:
-    """Count the most from now on."""
-    _C._reset_peak_memory_stats(_index(device))
+    """Count the most from now on. On chips with the allocator that Torch-FL brings, the counter of
+    what is allocated starts at 0 too, and is off from then on."""
+    if _chip.concerned_by("torch.flagos.reset_peak_memory_stats"):
+        _C._forget_memory(_index(device))
+    else:
+        _C._reset_peak_memory_stats(_index(device))
 
 
 class _DeviceProperties:
@@ -254,6 +257,8 @@ class Stream(torch.Stream):
     """A queue of work on a device."""
 
     def __new__(cls, device: int | None = None, priority: int = 0, **kwargs: Any) -> Stream:
+        if _chip.concerned_by("torch.flagos.Stream"):
+            raise RuntimeError("libascendcl.so not found")  # it is built on Ascend's runtime
         if kwargs:
             return super().__new__(cls, priority=priority, **kwargs)
         index = _index(device)
