@@ -51,6 +51,7 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
             default=0,
             help="Processes; 0: one per core.",
         ),
+        click.option("--no-cache", is_flag=True, help="Keep nothing for later runs."),
         click.option(
             "--stdin-filename", default="<stdin>", metavar="PATH", help="The name of '-'."
         ),

@@ -10,11 +10,11 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.leftovers import loses_reads
-from flmigrate.analysis.prefilter import may_hold_findings, may_use
+from flmigrate.analysis.prefilter import is_ours, may_hold_findings, may_use
 from flmigrate.analysis.project import Fact, Project
 from flmigrate.analysis.source import Source, line_starts
 from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, Vocabulary
@@ -47,6 +47,9 @@ from flmigrate.rules import RULES, check, target_import
 from flmigrate.rules.repeats import without_repeats
 from flmigrate.suppressions import comment_findings, read_suppressions
 
+if TYPE_CHECKING:
+    from flmigrate.verdicts import Verdicts
+
 _ROUNDS = 10
 _WORD = re.compile(r"[^\W\d]\w*")
 _PLAIN = frozenset({Rename, Text})
@@ -69,7 +72,7 @@ class Settings(NamedTuple):
     whose operators are looked at (none: operators are not), ``measured`` files with the user's
     own results, ``possible`` asks for findings that are not certain; ``notes_at`` is ``above``
     (the statement) or ``end`` (of its last line). ``code_blocks`` asks for the code in docstrings
-    too.
+    too. ``verdicts`` knows what was found about operators in texts seen before.
     """
 
     vocabulary: Vocabulary
@@ -86,16 +89,21 @@ class Settings(NamedTuple):
     possible: bool = False
     notes_at: str = "above"
     code_blocks: bool = False
+    verdicts: Verdicts | None = None
 
 
 class Unit(NamedTuple):
-    """One file to look at: its text and its place in the project."""
+    """One file to look at: its text and its place in the project.
+
+    ``has_words`` is false where the text is known to have no word of a vendor's.
+    """
 
     path: str
     text: str
     module: str = ""
     is_package: bool = False
     package_uses_target: bool = False
+    has_words: bool = True
 
 
 class Analysed(NamedTuple):
@@ -148,11 +156,11 @@ def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -
     state = Progress(unit.text)
     contexts: list[Context] = []
     try:
-        has_operators = _has_operators(settings, unit.text)
-        concerns = may_hold_findings(unit.text, settings.vocabulary)
+        concerns = _may_concern(unit, settings)
         told = _in_examples(unit.text, unit, settings) if settings.code_blocks else []
-        if not concerns and not has_operators:
-            left = tuple(told)
+        known = None if concerns else _known_on_chips(settings, unit.text)
+        if known is not None:
+            left = (*told, *(finding for finding in known if settings.enabled(finding.code)))
             return Analysed(Result(unit.path, Outcome.UNCHANGED, unit.text, unit.text, left=left))
         source = Source(unit.text, unit.path)
         context = _context(unit, settings, project, source)
@@ -262,9 +270,8 @@ def _rounds(
     contexts: list[Context],
 ) -> list[Finding]:
     """Fix and look again until nothing is left to fix; keeps every look in ``contexts``."""
-    has_operators = _has_operators(settings, unit.text)
-    worth = unit.package_uses_target or may_hold_findings(unit.text, settings.vocabulary)
-    if not worth and not has_operators:
+    worth = unit.package_uses_target or _may_concern(unit, settings)
+    if not worth and _known_on_chips(settings, unit.text) == []:
         return []
     source = Source(state.text, unit.path)
     original = Source(unit.text, unit.path) if state.rounds else source
@@ -350,15 +357,25 @@ def _vendor_of(text: str, settings: Settings) -> str:
     return settings.vocabulary.canonical_vendor([text.encode("utf-8", "surrogatepass")])
 
 
-def _has_operators(settings: Settings, text: str) -> bool:
-    """Whether a file may use operators that the chips of this run are asked about."""
-    if not settings.chips:
-        return False
-    from flmigrate.rules import coverage
+def _may_concern(unit: Unit, settings: Settings) -> bool:
+    if not unit.has_words:
+        return is_ours(unit.text, settings.vocabulary)
+    return may_hold_findings(unit.text, settings.vocabulary)
 
-    if settings.possible:
-        return True
-    return may_use(text, coverage.words_for(settings.chips, settings.measured))
+
+def _known_on_chips(settings: Settings, text: str) -> list[Finding] | None:
+    """What the chips make of a text, if that is known without a look at its tree."""
+    if not settings.chips:
+        return []
+    found = settings.verdicts.get(text) if settings.verdicts is not None else None
+    if found is None and not settings.possible:
+        from flmigrate.rules import coverage
+
+        if not may_use(text, coverage.words_for(settings.chips, settings.measured)):
+            found = []
+            if settings.verdicts is not None:
+                settings.verdicts.put(text, found)
+    return found
 
 
 def _context(unit: Unit, settings: Settings, project: Project | None, source: Source) -> Context:
@@ -373,6 +390,7 @@ def _context(unit: Unit, settings: Settings, project: Project | None, source: So
     if project is not None:
         context.ask = project.asker(unit.module)
         context.ask_flag = project.flag_asker(unit.module)
+        context.find_function = project.finder(unit.module)
     return context
 
 
@@ -426,10 +444,15 @@ def _on_chips(settings: Settings, context: Context) -> list[Finding]:
         return []
     from flmigrate.rules import coverage  # and its tables, for runs that name a chip
 
+    text, verdicts = context.source.text, settings.verdicts
+    found = verdicts.get(text) if verdicts is not None else None
+    if found is None:
+        found = coverage.check(
+            context, settings.chips, possible=settings.possible, measured=settings.measured
+        )
+        if verdicts is not None:
+            verdicts.put(text, found)
     suppressions = read_suppressions(context)
-    found = coverage.check(
-        context, settings.chips, possible=settings.possible, measured=settings.measured
-    )
     return [
         finding
         for finding in found

@@ -68,6 +68,7 @@ def explain(path: Path, line: int, files: Sequence[Path], job: Job) -> list[Expl
         vendor,
         job.config.drop_vendors,
     )
+    context.find_function = worker.project.finder(module)
     findings = check(context)
     return [_explained(context, test, findings) for test in _conditions(context, line)]
 

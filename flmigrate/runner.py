@@ -70,7 +70,7 @@ def rewrite_files(
             path = scanned.path
             mentions_cuda = mentions_cuda or scanned.mentions_cuda
             if scanned.is_candidate:
-                candidates.append(Work(path))
+                candidates.append(Work(path, has_words=scanned.has_words))
             elif scanned.unreadable:
                 results[path] = problem(path, "FL903", scanned.unreadable)
             else:

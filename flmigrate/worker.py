@@ -26,6 +26,7 @@ from flmigrate.tables import load_target, load_vendors
 
 if TYPE_CHECKING:
     from flmigrate.documents import Document
+    from flmigrate.verdicts import Verdicts
 
 _STACK = 512 * 1024 * 1024  # reserved, not used: parsers recurse once per link of a chain
 _RECURSION = 100_000
@@ -37,7 +38,7 @@ class Job(NamedTuple):
 
     With ``check_only`` files are looked at once and not rewritten. ``contents`` are the bytes
     of files that are not to be read from disk: those that git's index has. ``code_blocks`` asks for
-    the Python in Markdown files, too.
+    the Python in Markdown files, too. ``cache`` allows to keep verdicts in the cache folder.
     """
 
     config: Config
@@ -47,6 +48,7 @@ class Job(NamedTuple):
     contents: Mapping[Path, bytes] = {}
     possible: bool = False
     code_blocks: bool = False
+    cache: bool = False
 
     def takes(self, name: str) -> bool:
         """Whether a file in a folder is looked at, by its name."""
@@ -78,20 +80,25 @@ class Job(NamedTuple):
 
 
 class Work(NamedTuple):
-    """One file for a worker, and what other files' results tell about it."""
+    """One file for a worker, and what its words and other files' results tell about it."""
 
     path: Path
     package_uses_target: bool = False
     vendor_at_rest: str = ""
+    has_words: bool = True
 
 
 class Scanned(NamedTuple):
-    """What a file's bytes tell before anything is parsed; ``unreadable`` says why, if it is."""
+    """What a file's bytes tell before anything is parsed; ``unreadable`` says why, if it is.
+
+    A candidate that has none of the vendors' words (``has_words``) is one for its operators.
+    """
 
     path: Path
     is_candidate: bool = False
     mentions_cuda: bool = False
     unreadable: str = ""
+    has_words: bool = True
 
 
 @cache
@@ -111,6 +118,7 @@ class Worker:
         modules = module_names(file for file in files if not is_markdown(file.name))
         self.project = Project(modules, self.vocabulary, job.read_text)
         self.project.drop_vendors = job.config.drop_vendors
+        self.verdicts = _verdicts_for(job)
 
     def settings(self, work: Work) -> Settings:
         config = self.job.config
@@ -130,6 +138,7 @@ class Worker:
             self.job.possible,
             config.notes,
             self.job.code_blocks and work.path.suffix == ".py",
+            self.verdicts,
         )
 
     def run(self, work: Work) -> Analysed:
@@ -146,6 +155,7 @@ class Worker:
             self.project.names.get(path, ""),
             path.stem == "__init__",
             work.package_uses_target,
+            work.has_words,
         )
         try:
             look = check_unit if self.job.check_only else rewrite_unit
@@ -182,6 +192,18 @@ class Worker:
             return frozenset()  # such a file tells nothing
 
 
+def _verdicts_for(job: Job) -> Verdicts | None:
+    """What is known of operators in texts, for a run that asks about them and may use a cache."""
+    config = job.config
+    if not config.chips or not job.cache:
+        return None
+    from flmigrate.verdicts import Verdicts, basis_of  # for runs that name a chip
+
+    named = [*config.chips, config.target, *config.measured]
+    files = [path for path in map(Path, named) if path.is_file()]
+    return Verdicts(basis_of((*named, job.possible), files))
+
+
 _worker: Worker | None = None
 
 
@@ -210,7 +232,12 @@ def _scanned(path: Path, worker: Worker) -> Scanned:
     if not worker.job.check_only:
         worker.project.note(path, found)
     is_candidate = not words or not words.isdisjoint(found)
-    return Scanned(path, is_candidate, not cuda_words.isdisjoint(found))
+    return Scanned(
+        path,
+        is_candidate,
+        not cuda_words.isdisjoint(found),
+        has_words=not worker.vocabulary.words.isdisjoint(found),
+    )
 
 
 def run_chunk(
@@ -222,7 +249,7 @@ def run_chunk(
     worker.project.facts = facts
     worker.canonical_vendor = canonical_vendor
     worker.project.canonical_vendor = canonical_vendor
-    with _without_collections():
+    with _without_collections(), worker.verdicts or contextlib.nullcontext():
         return with_deep_stack(lambda: [worker.run(work) for work in chunk])
 
 

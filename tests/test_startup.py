@@ -168,6 +168,7 @@ ROWS = (
     ("codemods", "rules", "notes"),
     ("examples", "guard", "rounds"),
     ("fixing",),
+    ("verdicts",),
     ("engine",),
     ("worker",),
     ("runner",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -34,6 +34,10 @@ def _nobody_knows(kind: str, path: str, parameter: str) -> bool:
 
 
 def _nobody_tells(path: str) -> Atom | None:
+    return None
+
+
+def _nobody_defines(path: str) -> None:
     return None
 
 
@@ -77,6 +81,7 @@ class Context:
     drop_vendors: tuple[str, ...] = ()
     protected: list[Span] = field(default_factory=list)
     pinned: set[Span] = field(default_factory=set)
+    find_function: Callable[[str], tuple[Context, ast.FunctionDef] | None] = _nobody_defines
 
     def __post_init__(self) -> None:
         package = self.module_name
@@ -157,6 +162,13 @@ class Context:
             rf"|(?<=')(?:{names})(?=[': ])"
             rf"|(?<= )(?:{names})(?=[ .,;!?'\"])"
         )
+
+    def definition_of(self, call: ast.Call) -> tuple[Context, ast.FunctionDef] | None:
+        """The function that a call runs and the file that defines it, if it is the project's."""
+        own = self.slots.callee(call)
+        if own is not None:
+            return (self, own) if isinstance(own, ast.FunctionDef) else None
+        return self.find_function(self.names.resolve(call.func).only)
 
     def vendor_of(self, path: str) -> str | None:
         """The served vendor whose namespace a dotted name lies in."""

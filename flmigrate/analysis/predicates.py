@@ -58,7 +58,7 @@ class Predicates:
             value = self.holds(node.operand)
             return None if value is None else not value
         values = [self.holds(part) for part in parts]
-        stops = not _is_and(node)
+        stops = not is_and(node)
         if stops in values:
             return stops
         return None if None in values or not values else not stops
@@ -84,7 +84,7 @@ class Predicates:
         if isinstance(node, ast.UnaryOp):
             return self.settles(node.operand)
         for part in parts:
-            if self.holds(part) is (not _is_and(node)):
+            if self.holds(part) is (not is_and(node)):
                 return self.settles(part)
             if not self.is_pure(part):
                 return False
@@ -447,7 +447,8 @@ def operands(node: ast.expr) -> list[ast.expr] | None:
     return None
 
 
-def _is_and(node: ast.expr) -> bool:
+def is_and(node: ast.expr) -> bool:
+    """Whether what combines operands (see ``operands``) holds only if all of them do."""
     if isinstance(node, ast.BoolOp):
         return isinstance(node.op, ast.And)
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "all"

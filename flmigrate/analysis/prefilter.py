@@ -36,12 +36,17 @@ def may_hold_findings(text: str, vocabulary: Vocabulary) -> bool:
 
     It errs on the side of yes. Comments count only where they are written for this tool.
     """
-    target = vocabulary.target
-    if (target.device_type or target.namespace) in text or _OURS in text:
+    if is_ours(text, vocabulary):
         return True
     code = _code_of(text)
     words = vocabulary.words.intersection(words_of(code.encode("utf-8", "surrogatepass")))
     return any(_says_something(word.decode(), code, vocabulary) for word in words)
+
+
+def is_ours(text: str, vocabulary: Vocabulary) -> bool:
+    """Whether a text names the target or this tool, as what was rewritten before does."""
+    target = vocabulary.target
+    return (target.device_type or target.namespace) in text or _OURS in text
 
 
 def may_use(text: str, words: frozenset[bytes]) -> bool:

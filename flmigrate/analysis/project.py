@@ -136,6 +136,17 @@ class Project:
 
         return ask
 
+    def finder(self, own_module: str) -> Callable[[str], tuple[Context, ast.FunctionDef] | None]:
+        """The functions of other files, each with the file that defines it, by dotted name."""
+
+        def find(path: str) -> tuple[Context, ast.FunctionDef] | None:
+            place = self._find(path, own_module)
+            if place is None or not isinstance(place.definition, ast.FunctionDef):
+                return None
+            return place.context, place.definition
+
+        return find
+
     def _flag(self, own_module: str, path: str) -> Atom | None:
         if path in self._asked_flags:
             return CYCLE

@@ -107,7 +107,7 @@ class Settled:
         self._active.add(key)
         try:
             atoms = [
-                self._stored(node, binding) for place, binding in stores if not self._is_dead(place)
+                self._stored(node, binding) for place, binding in stores if not self.is_dead(place)
             ]
         finally:
             self._active.discard(key)
@@ -396,7 +396,7 @@ class Settled:
                 return handler
         return None
 
-    def _is_dead(self, node: ast.AST) -> bool:
+    def is_dead(self, node: ast.AST) -> bool:
         """Whether a place is behind a test that is false on the target, or a failing import."""
         parents = self._predicates.context.scopes.parents
         current, parent = node, parents.get(node)

@@ -45,6 +45,7 @@ def run(paths: tuple[str, ...], options: dict[str, Any]) -> bool:
         check_only=True,
         possible=options["possible"],
         code_blocks=options["code_blocks"],
+        cache=not options["no_cache"],
     )
     additions = _additions(paths, job, options) if wants_new else None
     checked = _check(paths, job, additions, options)

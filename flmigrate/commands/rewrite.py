@@ -90,6 +90,7 @@ def _rewrite(paths: tuple[str, ...], config: Config, options: dict[str, Any]) ->
         options["unsafe_fixes"],
         possible=options["possible"],
         code_blocks=options["code_blocks"],
+        cache=not options["no_cache"],
     )
     jobs = options["jobs"] or default_jobs()
     with Progress("rewriting", quiet=options["quiet"]) as progress:

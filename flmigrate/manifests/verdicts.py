@@ -91,8 +91,9 @@ def _followed(
             continue
         parts = api.parts.get(op)
         if parts is not None:
-            todo.extend(((*path, part), surely) for part in parts.always)
-            todo.extend(((*path, part), False) for part in parts.perhaps)
+            # In one order in every run: messages name the first few.
+            todo.extend(((*path, part), surely) for part in sorted(parts.always, reverse=True))
+            todo.extend(((*path, part), False) for part in sorted(parts.perhaps, reverse=True))
 
 
 def worst(found: tuple[Leaf, ...], *, possible: bool = False) -> str:

@@ -9,6 +9,7 @@ implementation or a work-around for a chip; it stays, and is reported.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from flmigrate.analysis.context import Context
 from flmigrate.rules.decided_arms import look_at_cases, look_at_chain
@@ -32,7 +33,8 @@ def look(context: Context) -> Decided:
             else:
                 look_at_assertion(context, node, decided)
     look_at_skips(context, decided)
-    for node in sorted(context.scopes.nodes[ast.BoolOp], key=context.source.start):
+    joined = (*context.scopes.nodes[ast.BoolOp], *_any_and_all(context))
+    for node in sorted(joined, key=context.source.start):
         look_at_operands(context, node, decided)
     for node in context.scopes.nodes[ast.Match]:
         look_at_cases(context, node, decided)
@@ -41,3 +43,10 @@ def look(context: Context) -> Decided:
     for part in context.scopes.nodes[ast.comprehension]:
         look_at_filters(context, part, decided)
     return decided
+
+
+def _any_and_all(context: Context) -> Iterator[ast.Call]:
+    """The calls ``any([...])`` and ``all([...])`` of a file."""
+    for call in context.scopes.nodes[ast.Call]:
+        if isinstance(call.func, ast.Name) and call.func.id in ("any", "all"):
+            yield call

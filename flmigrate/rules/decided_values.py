@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from flmigrate.analysis.context import Context
+from flmigrate.analysis.predicates import is_and, operands
 from flmigrate.analysis.questions import Question
 from flmigrate.findings import Applicability, Expression, Fix, Members, Severity, Statement
 from flmigrate.rules import collapse
@@ -79,25 +80,27 @@ def look_at_assertion(context: Context, node: ast.Assert, decided: Decided) -> N
         decided.findings.append(context.finding("FL201", message, node, note=True))
 
 
-def look_at_operands(context: Context, node: ast.BoolOp, decided: Decided) -> None:
-    """``cuda_ok or is_npu()``: an operand that can change nothing goes."""
+def look_at_operands(context: Context, node: ast.BoolOp | ast.Call, decided: Decided) -> None:
+    """``cuda_ok or is_npu()``, ``any([cuda_ok, is_npu()])``: what can change nothing goes."""
     predicates = context.predicates
-    stops = isinstance(node.op, ast.Or)
-    if not predicates.may_be_decided(node):
+    parts = operands(node)
+    if parts is None or not predicates.may_be_decided(node):
         return
     if predicates.holds(node) is not None or context.is_protected(node):
         return
+    stops = not is_and(node)
     drop = [
         number
-        for number, value in enumerate(node.values)
+        for number, value in enumerate(parts)
         if predicates.holds(value) is (not stops) and predicates.settles(value)
     ]
     if not drop:
         return
-    rest = [value for number, value in enumerate(node.values) if number not in drop]
-    dropped = [node.values[number] for number in drop]
+    rest = [value for number, value in enumerate(parts) if number not in drop]
+    dropped = [parts[number] for number in drop]
     vendors = ", ".join(sorted({v for value in dropped for v in vendor_names(context, value)}))
-    if not is_tested(context, node) and len(node.values) - 1 in drop:
+    matters = not is_tested(context, node)
+    if matters and isinstance(node, ast.BoolOp) and len(parts) - 1 in drop:
         if not all(is_truth(context, value) for value in rest[-1:]):
             return
     for value in dropped:
@@ -107,8 +110,13 @@ def look_at_operands(context: Context, node: ast.BoolOp, decided: Decided) -> No
         message = f"a test for {vendors} among other hardware stays: it may be a limit of the chip"
         decided.findings.append(context.finding("FL201", message, node, note=True))
         return
-    fix = Fix("Drop the operand", (Members(context.source.span(node), tuple(drop)),))
+    edit: Members | Expression = Members(context.source.span(node), tuple(drop))
+    if isinstance(node, ast.Call):
+        edit = Members(context.source.span(node.args[0]), tuple(drop))
+        if len(rest) == 1 and (is_truth(context, rest[0]) or not matters):
+            edit = Expression(context.source.span(node), "__0__", (context.source.span(rest[0]),))
     message = f"a test for {vendors} goes: the target's own stands for it"
+    fix = Fix("Drop the operand", (edit,))
     decided.findings.append(
         context.finding("FL201", message, dropped[0], severity=Severity.INFO, fix=fix)
     )

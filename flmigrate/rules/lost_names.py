@@ -34,10 +34,10 @@ def unbinds(context: Context, top: ast.stmt, suite: Sequence[ast.stmt]) -> bool:
 
 
 def makes_generator(context: Context, suite: Sequence[ast.stmt]) -> bool:
-    """Whether a function is a generator for the sake of this suite alone."""
+    """Whether a function is a generator for the sake of this suite, and others that never run."""
     inside = {n for s in suite for n in ast.walk(s) if isinstance(n, ast.Yield | ast.YieldFrom)}
     if not inside:
         return False
     function = context.names.enclosing(suite[0], ast.FunctionDef)
     yields = (n for n in ast.walk(function or suite[0]) if isinstance(n, ast.Yield | ast.YieldFrom))
-    return inside.issuperset(yields)
+    return all(node in inside or context.predicates.settled.is_dead(node) for node in yields)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from flmigrate.analysis.context import Context
 from flmigrate.rules.chains import Arm, following, tests_beside
+from flmigrate.rules.likeness import says_as_much
 from flmigrate.rules.named_indices import only_name_indices
 from flmigrate.rules.simple import only_acts
 
@@ -95,7 +96,10 @@ def equals_another(context: Context, arms: Sequence[Arm], arm: Arm) -> bool:
         if isinstance(statement, ast.If) and statement is not arms[0].branch:
             if names_canonical(context, [statement.test]):
                 others.append(statement.body)
-    others.append(following(context, arms, arm)[: len(arm.suite)])
+    behind = following(context, arms, arm)
+    if any(says_as_much(context, other, arm.suite) for other in (*others, behind)):
+        return True
+    others.append(behind[: len(arm.suite)])
     return any(own == alike_suite(context, other) for other in others if other)
 
 

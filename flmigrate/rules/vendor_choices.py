@@ -18,6 +18,7 @@ from flmigrate.analysis.kinds import Verdict
 from flmigrate.findings import Finding, Fix, Members, Severity, Span
 from flmigrate.rules.answers import passed_on
 from flmigrate.rules.decided import look
+from flmigrate.rules.enumerations import enumerations
 from flmigrate.rules.strings import device_literals
 from flmigrate.rules.test_parameters import rows_of_others
 
@@ -31,6 +32,7 @@ def check(context: Context) -> Iterator[Finding]:
     decided = look(context)
     yield from decided.findings
     yield from passed_on(context)
+    yield from enumerations(context)
     seen: set[ast.AST] = set(decided.tests)
     if others:
         yield from rows_of_others(context, literals, canonical, seen)

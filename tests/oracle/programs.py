@@ -513,6 +513,117 @@ def _nested(at: _Place) -> Lines:
     return lines
 
 
+def _generator(at: _Place) -> Lines:
+    """A generator of which arms yield, and what is made of it."""
+    inside = at.inner(may_return=False)
+    lines: Lines = []
+    for test in _tests(inside, 1 + at.rng.randrange(2)):
+        arm = [f"yield {_value(at, test.vendor)}"]
+        if at.chance(30):
+            arm.insert(0, _effect(inside, test.vendor, at.rng.choice(("trace", "call"))))
+        if at.chance(30):
+            arm.append("return")
+        if at.chance(20):
+            arm = [f"yield from ({_value(at, test.vendor)}, {_value(at, test.vendor)})"]
+        lines += [f"{'elif' if lines and at.chance(50) else 'if'} {test.text}:", *_indented(arm)]
+    if at.chance(60):
+        lines.append(f"yield {_value(at, '')}")
+    lines.append(f'trace("{at.label()}")')
+    whole = ["def produce():", *_indented(lines)]
+    use = at.rng.choice(("out += list(produce())", "out.append(next(produce(), None))"))
+    return [*whole, use if any("yield" in line for line in lines) else "produce()"]
+
+
+def _filtered(at: _Place) -> Lines:
+    """Filters of generators, sets and dictionaries, and members of ``any`` and ``all``."""
+    test, other = _condition(at), _condition(at)
+    if any(":=" in t.text or "(lambda" in t.text for t in (test, other)):
+        return _chain(at)
+    text, more = _operand(test), _operand(other)
+    filters = at.rng.choice(
+        (f"if {text}", f"if {text} if k", f"if k if {text}", f"if k and {text}")
+    )
+    kind = at.rng.randrange(5)
+    if kind == 0:
+        return [f"out.append(sum(k for k in range(3) {filters}))"]
+    if kind == 1:
+        return [f"out.append({{k for k in (1, 2) {filters}}})"]
+    if kind == 2:
+        return [f"out.append({{k: k for k in (1, 2) {filters}}})"]
+    if kind == 3:
+        return [f"numbers = (k for k in (1, 2) {filters})", "out += list(numbers)"]
+    joined = at.rng.choice(("any([{}, {}])", "all(({}, {}))", "any([{}, len(out) > 1, {}])"))
+    asked = joined.format(text, more)
+    return [f"if {asked}:", *_indented(_arm(at, "", "trace")), f"trace({asked})"]
+
+
+def _process_group(at: _Place) -> Lines:
+    """A process group that is started by vendor, with a backend in place or by name."""
+    tests = _tests(at, 1 + at.rng.randrange(3))
+    start = "torch.distributed.init_process_group"
+    by_name = at.chance(40)
+    lines: Lines = []
+    for number, test in enumerate(tests):
+        backend = f'"{_BACKENDS.get(test.vendor, "gloo")}"'
+        named = at.rng.choice((f"{start}({backend})", f"{start}(backend={backend})"))
+        arm = [f"backend = {backend}" if by_name else named]
+        if at.chance(30) and test.vendor in _BACKENDS:
+            arm.insert(0, f"torch.{test.vendor}.set_device(1)")
+        lines += [f"{'elif' if number else 'if'} {test.text}:", *_indented(arm)]
+    if by_name or at.chance(70):
+        arm = ['backend = "gloo"' if by_name else f'{start}("gloo")']
+        lines += ["else:", *_indented(arm)]
+    return [*lines, *([f"{start}(backend)"] if by_name else ())]
+
+
+def _try_except(at: _Place) -> Lines:
+    """A ``try`` of which a part raises, with handlers, ``else`` and ``finally``."""
+    if at.depth < 1:
+        return _chain(at)
+    inner = at.inner()
+    test = _condition(at)
+    lines = ["try:", *_indented(_suite(inner, 1))]
+    if at.chance(60):
+        lines += _indented([f"if {test.text}:", f'    raise ValueError("{at.label()}")'])
+    # Not every error: that a probe of another vendor raises is no effect of the program.
+    lines += ["except ValueError:", *_indented(_arm(inner, test.vendor, "trace"))]
+    if at.chance(40):
+        lines += ["else:", *_indented(_suite(inner, 1))]
+    if at.chance(40):
+        lines += ["finally:", *_indented([f'trace("{at.label()}")'])]
+    return lines
+
+
+def _named_index(at: _Place) -> Lines:
+    """An index that is given a vendor's name, and used as a device."""
+    test = _condition(at)
+    vendor = test.vendor if test.vendor in _BACKENDS else "cuda"
+    name = at.rng.choice((f'f"{vendor}:{{place}}"', f'"{vendor}:" + str(place)'))
+    lines = [f"if {test.text}:", f"    place = {name}"]
+    if at.chance(40):
+        lines = ["if isinstance(place, int):", *_indented(lines)]
+    if at.chance(30) and lines[0].startswith("if isinstance"):
+        lines += ["else:", f'    trace("{at.label()}")']
+    return ["place = 1", *lines, "out.append(torch.device(place))"]
+
+
+def _private_functions(at: _Place) -> Lines:
+    """A function that does what an arm would do itself."""
+    test = _condition(at)
+    if test.vendor not in _BACKENDS:
+        return _functions(at)
+    body = at.rng.choice(("synchronize()", "empty_cache()", "set_device(1)"))
+    told = f'return "{at.label()}"' if at.chance(40) else f'return torch.device("{test.vendor}")'
+    lines = [
+        *("def _wait():", f"    torch.{test.vendor}.{body}"),
+        *("def _pick():", f"    {told}"),
+        *(f"if {test.text}:", "    _wait()"),
+    ]
+    if at.chance(50):
+        lines += [f"if {test.text}:", "    mode = _pick()", "else:", f"    mode = {_value(at, '')}"]
+    return lines
+
+
 def _plain(at: _Place) -> Lines:
     return [_effect(at, "cuda", at.rng.choice(_STYLES))]
 
@@ -526,4 +637,5 @@ _CONSTRUCTS: Sequence[Callable[[_Place], Lines]] = (
     *(_match, _table, _picked_device, _picking_function),
     *(_walrus, _assertion, _traced_condition, _while, _for, _comprehension),
     *(_lambda, _functions, _class, _try_finally, _plugin_import, _context, _late, _plain),
+    *(_generator, _filtered, _process_group, _try_except, _named_index, _private_functions),
 )

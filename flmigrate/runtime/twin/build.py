@@ -11,21 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from flmigrate.verdicts import cache_folder
+
 SOURCES = Path(__file__).with_name("device")
 """The folder of the device's C++: ``device.cpp``, which includes the rest."""
 
 
 class TwinError(RuntimeError):
     """The twin cannot be had here; the message says what is missing."""
-
-
-def cache_folder() -> Path:
-    """Where it is kept: ``$FLMIGRATE_CACHE``, else ``flmigrate`` in the user's cache folder."""
-    configured = os.environ.get("FLMIGRATE_CACHE")
-    if configured:
-        return Path(configured)
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "flmigrate"
 
 
 def load_device() -> Any:
