@@ -35,6 +35,15 @@ class Plain(nn.Module):
         return F.hardswish(self.linear(x))
 
 
+class Mixed(Plain):
+    def forward(self, x):
+        return torch.stack([self.linear(x), x[:1]])
+
+
+def mixed():
+    return Mixed(), torch.randn(2, 8)
+
+
 def picks():
     return Picks(), torch.randn(2, 8)
 
@@ -102,6 +111,13 @@ def test_a_model_that_looks_at_values_is_named_with_its_line(models: Path) -> No
     assert "--values computes them" in run.text
     run = flmigrate(models, "coverage", "--model", "models:picks", "--chip", "cuda", "--values")
     assert run.code == 0, run.said
+
+
+def test_a_model_with_an_error_is_told_in_one_line(models: Path) -> None:
+    done = flmigrate(models, "coverage", "--model", "models:mixed", "--chip", "ascend")
+    assert done.code == 1
+    assert "models.py:27: RuntimeError: stack expects each tensor to be equal size" in done.said
+    assert "fake_tensor.py" not in done.said
 
 
 @pytest.mark.parametrize(

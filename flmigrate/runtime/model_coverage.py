@@ -6,11 +6,12 @@ values, so neither memory nor a device is needed, and torch chooses what it woul
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -150,7 +151,7 @@ def trace_model(
     if not values:
         shapes = FakeTensorMode(allow_non_fake_inputs=True)
     trace = ModelTrace("")
-    with shapes, warnings.catch_warnings():
+    with shapes, warnings.catch_warnings(), _without_torchs_log():
         # Modules that copy their layers look at addresses, which these tensors do not have.
         warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor")
         subject = make(name, factory, batch)
@@ -166,6 +167,18 @@ def trace_model(
         except Exception as error:
             trace.problem = told(error)
     return trace
+
+
+@contextmanager
+def _without_torchs_log() -> Iterator[None]:
+    """Without the traceback that torch logs of an error that it raises, too."""
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    before = log.disabled
+    log.disabled = True
+    try:
+        yield
+    finally:
+        log.disabled = before
 
 
 def _typed(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:

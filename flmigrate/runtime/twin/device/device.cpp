@@ -63,11 +63,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("_synchronize", [](int index) { wait_for_device(static_cast<DeviceIndex>(index)); },
         py::call_guard<py::gil_scoped_release>());
   m.def("_memory_allocated", [](int index) { return allocated[index].load(); });
-  m.def("_memory_calls", [](int index) {
-    return std::make_pair(allocations[index].load(), frees[index].load());
-  });
   m.def("_memory_peak", [](int index) { return peak[index].load(); });
   m.def("_forget_memory", [](int index) { allocated[index] = peak[index] = 0; });
+  m.def("_memory_calls", [](int index) {
+    return py::make_tuple(blocks_made[index].load(), blocks_freed[index].load());
+  });
   m.def("_reset_peak_memory_stats", [](int index) { peak[index] = allocated[index].load(); });
   m.def("make_asynchronous", [] { asynchronous = true; });
   m.def("observe", [](bool on, py::object place) {

@@ -28,7 +28,8 @@ std::atomic<int> device_count{1};
 thread_local DeviceIndex current_device = 0;
 std::atomic<int64_t> allocated[kMaxDevices];
 std::atomic<int64_t> peak[kMaxDevices];
-std::atomic<int64_t> allocations[kMaxDevices], frees[kMaxDevices];
+std::atomic<int64_t> blocks_made[kMaxDevices];
+std::atomic<int64_t> blocks_freed[kMaxDevices];
 
 void check_index(int64_t index) {
   TORCH_CHECK(index >= 0 && index < device_count, "invalid device ordinal ", index, ": there ",
@@ -76,7 +77,7 @@ constexpr int kUnwritten = 0xff;  // NaN in every floating dtype
 void free_block(void* context) {
   auto* block = static_cast<Block*>(context);
   allocated[block->device] -= block->nbytes;
-  ++frees[block->device];
+  ++blocks_freed[block->device];
   if (block->late) released(*block);
   delete block;
 }
@@ -84,7 +85,7 @@ void free_block(void* context) {
 c10::DataPtr block_over(c10::Storage cpu, DeviceIndex device) {
   auto nbytes = static_cast<int64_t>(cpu.nbytes());
   void* data = cpu.mutable_data();
-  ++allocations[device];
+  ++blocks_made[device];
   int64_t now = allocated[device] += nbytes;
   int64_t seen = peak[device];
   while (seen < now && !peak[device].compare_exchange_weak(seen, now)) {

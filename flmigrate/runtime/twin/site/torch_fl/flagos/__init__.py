@@ -160,18 +160,19 @@ def memory_reserved(device: int | None = None) -> int:
 
 
 def memory_stats(device: int | None = None) -> dict[str, int]:
-    """Bytes in tensors of a device, now and at most, and how often memory was asked for."""
+    """Torch-FL's nine keys: bytes in tensors of a device, now and at most, and how often memory
+    was taken and given back. Nothing is kept, so that what is reserved is what is allocated."""
     index = _index(device)
     now, most = memory_allocated(index), int(_C._memory_peak(index))
-    asked, freed = _C._memory_calls(index)
+    made, freed = _C._memory_calls(index)
     return {
         "allocated_bytes": now,
         "reserved_bytes": now,
         "peak_allocated_bytes": most,
         "peak_reserved_bytes": most,
-        "num_alloc_calls": asked,
+        "num_alloc_calls": made,
         "num_free_calls": freed,
-        "num_device_malloc": asked,
+        "num_device_malloc": made,
         "num_device_free": freed,
         "num_alloc_retries": 0,
     }
