@@ -40,8 +40,9 @@ def rewrite_source(
     edited gives a result with outcome ``SKIPPED`` and a reason. Raises ``TableError`` for a bad
     target, ``ManifestError`` for an unknown chip.
     """
-    from flmigrate.engine import Settings, Unit, rewrite_unit
+    from flmigrate.engine import rewrite_unit
     from flmigrate.runner import vocabulary_for, with_deep_stack
+    from flmigrate.units import Settings, Unit
 
     settings = Settings(
         vocabulary_for(target),
@@ -64,8 +65,9 @@ def check_source(
     ``SyntaxError`` for a text that does not parse, ``TableError`` for a bad target,
     ``ManifestError`` for an unknown chip; ``chips`` are those whose operators are looked at.
     """
-    from flmigrate.engine import Settings, Unit, check_unit
+    from flmigrate.engine import check_unit
     from flmigrate.runner import vocabulary_for, with_deep_stack
+    from flmigrate.units import Settings, Unit
 
     settings = Settings(vocabulary_for(target), chips=_configurations(chips))
     result = with_deep_stack(lambda: check_unit(Unit(path, text), settings).result)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from flmigrate.analysis.context import Context
 from flmigrate.analysis.leftovers import loses_reads
-from flmigrate.analysis.prefilter import is_ours, may_hold_findings, may_use
-from flmigrate.analysis.project import Fact, Project
+from flmigrate.analysis.prefilter import is_ours, may_hold_findings
+from flmigrate.analysis.project import Project
 from flmigrate.analysis.source import Source, line_starts
-from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, Vocabulary
+from flmigrate.analysis.vocabulary import DEFAULT_VENDOR
 from flmigrate.findings import (
     Applicability,
     Branch,
@@ -42,75 +41,18 @@ from flmigrate.fixing import (
 )
 from flmigrate.guard import GuardError, guard_compilation, guard_names, guard_notes
 from flmigrate.notes import Note, insert_notes
+from flmigrate.on_chips import found_on_chips, known_on_chips
 from flmigrate.rounds import choose, have
 from flmigrate.rules import RULES, check, target_import
 from flmigrate.rules.repeats import without_repeats
 from flmigrate.suppressions import comment_findings, read_suppressions
-
-if TYPE_CHECKING:
-    from flmigrate.verdicts import Verdicts
+from flmigrate.units import Analysed, Settings, Unit
 
 _ROUNDS = 10
 _WORD = re.compile(r"[^\W\d]\w*")
 _PLAIN = frozenset({Rename, Text})
 """Edits that leave a program what it was for the compiler."""
 _LOOKED_FOR = ("FL1", "FL2", "FL3")  # the families whose rules run over every file
-
-
-def _always(code: str) -> bool:
-    return True
-
-
-class Settings(NamedTuple):
-    """What a run does, apart from which files it looks at.
-
-    ``enabled`` says for a code whether it is selected; ``import_in`` is ``entry-points``,
-    ``every-file``, ``none`` or empty for the target's own default. ``vendor_at_rest`` is the
-    canonical vendor that a second run will find in the project, where that is known to be
-    another than this run finds; empty leaves it to the file. ``require_reason`` asks, in a
-    check, for the reason of every suppression. ``chips`` are the configurations
-    whose operators are looked at (none: operators are not), ``measured`` files with the user's
-    own results, ``possible`` asks for findings that are not certain; ``notes_at`` is ``above``
-    (the statement) or ``end`` (of its last line). ``code_blocks`` asks for the code in docstrings
-    too. ``verdicts`` knows what was found about operators in texts seen before.
-    """
-
-    vocabulary: Vocabulary
-    unsafe_fixes: bool = False
-    notes: bool = True
-    import_in: str = ""
-    canonical_vendor: str = ""
-    drop_vendors: tuple[str, ...] = ()
-    enabled: Callable[[str], bool] = _always
-    vendor_at_rest: str = ""
-    require_reason: bool = False
-    chips: tuple[str, ...] = ()
-    measured: tuple[str, ...] = ()
-    possible: bool = False
-    notes_at: str = "above"
-    code_blocks: bool = False
-    verdicts: Verdicts | None = None
-
-
-class Unit(NamedTuple):
-    """One file to look at: its text and its place in the project.
-
-    ``has_words`` is false where the text is known to have no word of a vendor's.
-    """
-
-    path: str
-    text: str
-    module: str = ""
-    is_package: bool = False
-    package_uses_target: bool = False
-    has_words: bool = True
-
-
-class Analysed(NamedTuple):
-    """A result, and what only other files can tell about the file's undecided literals."""
-
-    result: Result
-    pending: frozenset[Fact] = frozenset()
 
 
 def rewrite_unit(unit: Unit, settings: Settings, project: Project | None = None) -> Analysed:
@@ -158,7 +100,7 @@ def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -
     try:
         concerns = _may_concern(unit, settings)
         told = _in_examples(unit.text, unit, settings) if settings.code_blocks else []
-        known = None if concerns else _known_on_chips(settings, unit.text)
+        known = None if concerns else known_on_chips(settings, unit.text)
         if known is not None:
             left = (*told, *(finding for finding in known if settings.enabled(finding.code)))
             return Analysed(Result(unit.path, Outcome.UNCHANGED, unit.text, unit.text, left=left))
@@ -168,7 +110,7 @@ def check_unit(unit: Unit, settings: Settings, project: Project | None = None) -
         findings = told
         if concerns:
             findings += without_repeats(context, _findings(unit, settings, context, state))
-        findings += _on_chips(settings, context)
+        findings += found_on_chips(settings, context)
         findings += _about_comments(unit, settings, context, project)
         pending = context.devices.pending | context.backends.pending
     except SyntaxError as error:
@@ -271,14 +213,14 @@ def _rounds(
 ) -> list[Finding]:
     """Fix and look again until nothing is left to fix; keeps every look in ``contexts``."""
     worth = unit.package_uses_target or _may_concern(unit, settings)
-    if not worth and _known_on_chips(settings, unit.text) == []:
+    if not worth and known_on_chips(settings, unit.text) == []:
         return []
     source = Source(state.text, unit.path)
     original = Source(unit.text, unit.path) if state.rounds else source
     if not worth:
         # Nothing of a vendor's: only what the chips make of it is to be said.
         contexts.append(_context(unit, settings, project, source))
-        return _finish(settings, contexts[0], _on_chips(settings, contexts[0]), state)
+        return _finish(settings, contexts[0], found_on_chips(settings, contexts[0]), state)
     is_given = bool(settings.canonical_vendor)
     if not is_given:
         settings = settings._replace(canonical_vendor=_vendor_of(unit.text, settings))
@@ -331,7 +273,7 @@ def _rounds(
                 guard_names(contexts[0], context)
                 if not state.kinds <= _PLAIN:
                     guard_compilation(contexts[0], context)
-            findings += _on_chips(settings, context)
+            findings += found_on_chips(settings, context)
             return _finish(settings, context, findings, state)
         apply(context, original, chosen, state)
     raise GuardError(f"the rules did not come to rest within {_ROUNDS} rounds")
@@ -361,21 +303,6 @@ def _may_concern(unit: Unit, settings: Settings) -> bool:
     if not unit.has_words:
         return is_ours(unit.text, settings.vocabulary)
     return may_hold_findings(unit.text, settings.vocabulary)
-
-
-def _known_on_chips(settings: Settings, text: str) -> list[Finding] | None:
-    """What the chips make of a text, if that is known without a look at its tree."""
-    if not settings.chips:
-        return []
-    found = settings.verdicts.get(text) if settings.verdicts is not None else None
-    if found is None and not settings.possible:
-        from flmigrate.rules import coverage
-
-        if not may_use(text, coverage.words_for(settings.chips, settings.measured)):
-            found = []
-            if settings.verdicts is not None:
-                settings.verdicts.put(text, found)
-    return found
 
 
 def _context(unit: Unit, settings: Settings, project: Project | None, source: Source) -> Context:
@@ -436,30 +363,6 @@ def _leftovers(
         mentioned = project.mentions(path) if project is not None else None
         findings = list(unused.check(before, after, elsewhere, mentioned))
     return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
-
-
-def _on_chips(settings: Settings, context: Context) -> list[Finding]:
-    """What the chips make of the finished code: it has no fix, so one look is enough."""
-    if not settings.chips:
-        return []
-    from flmigrate.rules import coverage  # and its tables, for runs that name a chip
-
-    text, verdicts = context.source.text, settings.verdicts
-    found = verdicts.get(text) if verdicts is not None else None
-    if found is None:
-        found = coverage.check(
-            context, settings.chips, possible=settings.possible, measured=settings.measured
-        )
-        if verdicts is not None:
-            verdicts.put(text, found)
-    suppressions = read_suppressions(context)
-    return [
-        finding
-        for finding in found
-        if settings.enabled(finding.code)
-        and not suppressions.silences(finding)
-        and not any(span.contains(finding.span) for span in suppressions.kept)
-    ]
 
 
 def _uses_target(context: Context) -> bool:
@@ -536,6 +439,3 @@ def _skipped(unit: Unit, code: str, message: str, line: int = 1) -> Result:
 
 def _syntax_message(error: SyntaxError) -> str:
     return f"does not parse as Python 3: {error.msg}"
-
-
-__all__ = ["Analysed", "GuardError", "Settings", "Unit", "check_unit", "rewrite_unit"]

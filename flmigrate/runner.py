@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from flmigrate.analysis.project import Fact, module_names, settled
 from flmigrate.analysis.vocabulary import DEFAULT_VENDOR, may_concern
-from flmigrate.engine import Analysed
 from flmigrate.findings import Outcome, Result
+from flmigrate.units import Analysed
 from flmigrate.worker import (
     Job,
     Scanned,

@@ -20,9 +20,10 @@ from flmigrate.config import Config
 from flmigrate.discovery import is_python
 from flmigrate.documents import NOTEBOOK, is_markdown, read_document, write_document
 from flmigrate.encoding import UndecodableError
-from flmigrate.engine import Analysed, Settings, Unit, check_unit, rewrite_unit
+from flmigrate.engine import check_unit, rewrite_unit
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
 from flmigrate.tables import load_target, load_vendors
+from flmigrate.units import Analysed, Settings, Unit
 
 if TYPE_CHECKING:
     from flmigrate.documents import Document

@@ -169,6 +169,8 @@ ROWS = (
     ("examples", "guard", "rounds"),
     ("fixing",),
     ("verdicts",),
+    ("units",),
+    ("on_chips",),
     ("engine",),
     ("worker",),
     ("runner",),

@@ -15,7 +15,7 @@ from flmigrate.commands.terminal import Progress, say
 from flmigrate.config import Config
 from flmigrate.documents import read_document, write_document
 from flmigrate.encoding import UndecodableError
-from flmigrate.engine import Settings, Unit, rewrite_unit
+from flmigrate.engine import rewrite_unit
 from flmigrate.files import write_atomic
 from flmigrate.findings import Result
 from flmigrate.guard import is_whole
@@ -33,6 +33,7 @@ from flmigrate.runner import (
     with_deep_stack,
 )
 from flmigrate.series import series
+from flmigrate.units import Settings, Unit
 
 _WAYS = ("diff", "patch", "patch_dir", "interactive")  # what becomes of the changes: one of them
 

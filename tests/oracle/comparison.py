@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from flmigrate.engine import Settings, Unit, rewrite_unit
+from flmigrate.engine import rewrite_unit
 from flmigrate.findings import Result, Severity
 from flmigrate.runner import vocabulary_for
+from flmigrate.units import Settings, Unit
 from tests.oracle.execution import CALL_RUN, Inputs, Way, run_program
 from tests.oracle.fake_torch import World
 
