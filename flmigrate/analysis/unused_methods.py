@@ -28,8 +28,10 @@ def unused_methods(leftovers: Leftovers, mentioned: Mentioned) -> Iterator[ast.F
     found: dict[str, ast.FunctionDef] = {}
     for method in leftovers.scopes.nodes[ast.FunctionDef]:
         name = method.name
-        if not name.startswith("_") or name.endswith("__") or not _may_go(leftovers, method):
+        if not name.startswith("_") or name.endswith("__"):
             continue
+        if before.count(name) <= after.count(name) or not _may_go(leftovers, method):
+            continue  # most names are mentioned as often as before
         word = re.compile(rf"\b{re.escape(name)}\b")
         if len(word.findall(after)) == 1 < len(word.findall(before)):
             found[name] = method

@@ -20,9 +20,10 @@ _SAFE = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)
 
 def emptied(before: Context, after: Context) -> Iterator[Finding]:
     """Findings for arms that do nothing in ``after``, in functions that had none in ``before``."""
-    known = {_place(before, top) for top, _ in _idle_chains(before)}
+    found = list(_idle_chains(after))
+    known = {_place(before, top) for top, _ in _idle_chains(before)} if found else set()
     done: set[ast.AST] = set()
-    for top, kept in _idle_chains(after):
+    for top, kept in found:
         if _place(after, top) in known or after.is_protected(top):
             continue
         if any(parent in done for parent in _parents(after, top)):
@@ -37,7 +38,7 @@ def emptied(before: Context, after: Context) -> Iterator[Finding]:
 def _idle_chains(context: Context) -> Iterator[tuple[ast.If, list[tuple[int, Arm]]]]:
     """Chains that end in arms which do nothing, with the arms before those; outer ones first."""
     for top in sorted(context.scopes.nodes[ast.If], key=context.source.start):
-        if is_elif(context, top):
+        if not _ends_in_nothing(top) or is_elif(context, top):
             continue
         arms = arms_of(context, top)
         kept = list(enumerate(arms))
@@ -45,6 +46,14 @@ def _idle_chains(context: Context) -> Iterator[tuple[ast.If, list[tuple[int, Arm
             kept.pop()
         if len(kept) < len(arms):
             yield top, kept
+
+
+def _ends_in_nothing(top: ast.If) -> bool:
+    """Whether the last suite of a chain looks as if it did nothing; most do not, at a glance."""
+    last: ast.stmt = top
+    while isinstance(last, ast.If):
+        last = (last.orelse or last.body)[-1]
+    return isinstance(last, ast.Pass)
 
 
 def _is_idle(context: Context, suite: Sequence[ast.stmt]) -> bool:
