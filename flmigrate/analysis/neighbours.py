@@ -88,7 +88,8 @@ class Neighbours:
             if other == path:
                 continue
             try:
-                data = other.read_bytes()
+                with open(other, "rb", buffering=0) as file:  # noqa: PTH123 - half the time
+                    data = file.readall()
                 if not (any(name in data for name in written) or self._has_star(other, data)):
                     continue  # most files end here, neither decoded nor parsed
                 text = self._read(other)
