@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.DOTALL)
@@ -49,6 +50,15 @@ class Decoded(NamedTuple):
     encoding: str
     bom: bool
     newline: str
+
+
+def read_whole(path: Path) -> bytes:
+    """The bytes of a file, read at once; raises ``OSError``.
+
+    There is nothing to buffer in one read, and `Path.open` costs as much as the read itself.
+    """
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123
+        return file.readall()
 
 
 def decode(data: bytes) -> Decoded:

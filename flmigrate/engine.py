@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from flmigrate.analysis.context import Context
@@ -180,8 +180,7 @@ def _about_comments(
         bare = _context(unit, asked, project, context.source)
         try:
             silenced += check(bare)
-            where = settings.import_in or settings.vocabulary.target.import_where
-            silenced += target_import.check(bare, where, uses_target=_uses_target(bare))
+            silenced += _import_findings(settings, bare, uses_target=_uses_target(bare))
         finally:
             bare.release()
 
@@ -289,10 +288,16 @@ def _import_along(unit: Unit, settings: Settings, context: Context) -> list[Find
     """The import of the target, in the round of the fixes that call for it."""
     if unit.package_uses_target or _uses_target(context):
         return []  # asked for already
-    where = settings.import_in or settings.vocabulary.target.import_where
     suppressions = read_suppressions(context)
-    found = target_import.check(context, where, uses_target=True)
+    found = _import_findings(settings, context, uses_target=True)
     return [f for f in found if settings.enabled(f.code) and not suppressions.silences(f)]
+
+
+def _import_findings(
+    settings: Settings, context: Context, *, uses_target: bool
+) -> Iterator[Finding]:
+    where = settings.import_in or settings.vocabulary.target.import_where
+    return target_import.check(context, where, uses_target=uses_target)
 
 
 def _vendor_of(text: str, settings: Settings) -> str:
@@ -341,9 +346,8 @@ def _findings(unit: Unit, settings: Settings, context: Context, state: Progress)
     ignored = len(context.protected)
     findings = check(context, may_fix)
     del context.protected[ignored:]
-    where = settings.import_in or settings.vocabulary.target.import_where
     uses = bool(state.fixed) or unit.package_uses_target or _uses_target(context)
-    findings += target_import.check(context, where, uses_target=uses)
+    findings += _import_findings(settings, context, uses_target=uses)
     return [f for f in findings if settings.enabled(f.code) and not suppressions.silences(f)]
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from flmigrate.analysis.context import Context
-from flmigrate.analysis.source import Source
 from flmigrate.analysis.vocabulary import may_concern
 from flmigrate.findings import (
     Arguments,
@@ -52,7 +51,7 @@ def choose(candidates: Iterable[Chosen], context: Context) -> tuple[list[Chosen]
     if len(chosen) < len(branches):
         return chosen, True
     taken = [edit for _, fix in chosen for edit in fix.edits if isinstance(edit, Branch)]
-    around = [_around(context.source, edit.span) for edit in taken]
+    around = [_around(context, edit) for edit in taken]
     chosen += _together(pair for pair in others if _is_elsewhere(pair[1], around))
     waits = len(chosen) < len(ordered)
     return chosen, waits or any(_keeps_vendor_code(edit, context) for edit in taken)
@@ -66,18 +65,20 @@ class _Around(NamedTuple):
     siblings: frozenset[Span]
 
 
-def _around(source: Source, span: Span) -> _Around:
-    condition: Span | None = None
-    suite: Sequence[ast.stmt] = source.tree.body
-    while True:
-        found = next((s for s in suite if source.span(s).contains(span)), None)
-        if found is None or source.span(found) == span:
-            return _Around(condition or span, frozenset(map(source.span, suite)))
-        if condition is None and isinstance(found, (ast.If, ast.Match, ast.While)):
-            condition = source.span(found)
-        suite = [child for child in ast.iter_child_nodes(found) if isinstance(child, ast.stmt)]
-        suite += (s for part in getattr(found, "handlers", ()) for s in part.body)
-        suite += (s for part in getattr(found, "cases", ()) for s in part.body)
+def _around(context: Context, edit: Branch) -> _Around:
+    from flmigrate.codemods.branches import place_of  # what only a rewrite needs
+
+    place = place_of(context.source, edit)
+    if place is None:
+        return _Around(edit.span, frozenset())
+    node: ast.AST | None = place.suite[place.index]
+    condition = node
+    while node is not None:
+        condition = node if isinstance(node, (ast.If, ast.Match, ast.While)) else condition
+        node = context.scopes.parents.get(node)
+    assert condition is not None
+    span = context.source.span
+    return _Around(span(condition), frozenset(map(span, place.suite)))
 
 
 def _is_elsewhere(fix: Fix, around: Sequence[_Around]) -> bool:

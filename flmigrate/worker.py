@@ -19,7 +19,7 @@ from flmigrate.analysis.vocabulary import Vocabulary, words_of
 from flmigrate.config import Config
 from flmigrate.discovery import is_python
 from flmigrate.documents import NOTEBOOK, is_markdown, read_document, write_document
-from flmigrate.encoding import UndecodableError
+from flmigrate.encoding import UndecodableError, read_whole
 from flmigrate.engine import check_unit, rewrite_unit
 from flmigrate.findings import Finding, Outcome, Result, Severity, Span
 from flmigrate.tables import load_target, load_vendors
@@ -71,9 +71,7 @@ class Job(NamedTuple):
         given = self.contents.get(path) if self.contents else None
         if given is not None:
             return given
-        # Nothing is to be buffered in one read; `Path.open` costs as much as the read.
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123
-            return file.readall()
+        return read_whole(path)
 
     def read_text(self, path: Path) -> str:
         """The text of a file of this run; raises ``OSError`` and ``UndecodableError``."""

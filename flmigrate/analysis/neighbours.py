@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flmigrate.analysis.vocabulary import words_of
+from flmigrate.encoding import read_whole
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _STAR_IMPORTS = (b"import *", b"import*", b"import  *")
@@ -88,8 +89,7 @@ class Neighbours:
             if other == path:
                 continue
             try:
-                with open(other, "rb", buffering=0) as file:  # noqa: PTH123 - half the time
-                    data = file.readall()
+                data = read_whole(other)
                 if not (any(name in data for name in written) or self._has_star(other, data)):
                     continue  # most files end here, neither decoded nor parsed
                 text = self._read(other)
@@ -121,7 +121,7 @@ class Neighbours:
         for other in self._files_around(path):
             if other != path and len(found) < len(wanted):
                 with contextlib.suppress(OSError):  # it is reported in its turn
-                    found |= wanted.intersection(words_of(other.read_bytes()))
+                    found |= wanted.intersection(words_of(read_whole(other)))
         return frozenset(name.decode() for name in found)
 
     def _naming(self, path: Path) -> dict[bytes, list[Path]]:
@@ -136,7 +136,7 @@ class Neighbours:
             for file in self._files_around(path):
                 with contextlib.suppress(OSError):  # it is reported in its turn
                     if file not in self._named:
-                        self.note(file, words_of(file.read_bytes()))
+                        self.note(file, words_of(read_whole(file)))
                     for word in self._named[file]:
                         known.setdefault(word, []).append(file)
         return known

@@ -71,11 +71,20 @@ def take_branches(
         raise EditError(message, edits[0].span) from error
 
 
+def place_of(source: Source, edit: Branch) -> Place | None:
+    """Where the statement of an edit is, if it is of a whole one."""
+    try:
+        return find_place(source.tree, Positions(source.text, source.starts), edit.span)
+    except EditError:
+        return None
+
+
 def kept_suites(source: Source, edit: Branch) -> list[Span]:
     """The suites of the arms that stay; none where the edit is not of a whole statement."""
-    positions = Positions(source.text, source.starts)
+    place, positions = place_of(source, edit), Positions(source.text, source.starts)
+    if place is None:
+        return []
     try:
-        place = find_place(source.tree, positions, edit.span)
         arms = arms_of(place.suite[place.index], positions)
     except EditError:
         return []
